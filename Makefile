@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: setup demo test test-wide test-long check lint bench fuzz differential soak docs pictures lock audit clean
+.PHONY: setup programs demo test test-wide test-long check lint bench fuzz differential soak docs pictures lock audit clean
 
 setup: $(READY)
 
@@ -14,6 +14,22 @@ $(READY): requirements.lock pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# What tests use and pip does not have, from Debian: a browser (root alone can install it) and promtool. Where they
+# cannot be had, tests that need them are skipped, and say so.
+programs: $(VENV)/.programs
+
+INSTALL := DEBIAN_FRONTEND=noninteractive apt-get install --quiet --quiet --yes --no-install-recommends
+$(VENV)/.programs: | $(READY)
+	@for each in chromium-headless-shell chromium google-chrome; do command -v $$each >/dev/null && exit; done; \
+	  test "$$(id -u)" = 0 && $(INSTALL) chromium-headless-shell fonts-noto-cjk >/dev/null 2>&1 || \
+	  echo "Tests of pages are skipped: there is no Chromium (Debian: apt install chromium-headless-shell)."
+	@command -v promtool >/dev/null || test -x $(BIN)/promtool || \
+	  { cd $(BIN) && apt-get download --quiet --quiet prometheus 2>/dev/null && \
+	    dpkg-deb --fsys-tarfile prometheus_*.deb | tar -x --transform 's,.*/,,' ./usr/bin/promtool && \
+	    rm prometheus_*.deb; } || \
+	  echo "Tests of alert rules are skipped: there is no promtool (Debian: apt install prometheus)."
 	@touch $@
 
 # make demo SERVE=0 ends after the report, without pages; TABLES=0 leaves Spark out.
@@ -27,7 +43,7 @@ demo: $(READY)
 # Tests start Python some hundred times: what it has compiled is kept, whatever the environment says.
 WORKERS ?= 3
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
-test: $(READY)
+test: $(READY) programs
 	$(PYTEST) -m "not long and not wide"
 
 # The same tests on the releases between the oldest and the newest one, and on further recordings; tutorial and
@@ -85,7 +101,7 @@ docs: $(READY)
 	$(BIN)/python -m website
 
 # Pictures of pages in docs/, taken in a real browser.
-pictures: $(READY)
+pictures: $(READY) programs
 	KELPIE_PICTURES=docs $(BIN)/python -m pytest tests/web/test_browser.py -k pictures -q
 
 # Pins every dependency anew. The lock file holds names, versions and hashes, and no address.
