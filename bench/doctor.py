@@ -4,33 +4,49 @@ On three real Kafka 4.3.1 brokers with 10,000 groups: first all groups are healt
 that held a third of the offsets partitions alone. (So the doctor warns of these partitions from the start.)
 Every contender is a process of its own, start included, on the same machine; they take turns. Kafka's tool is
 measured while all is well: with a dead coordinator it gives up.
+
+BENCH_ROUNDS says how many rounds there are of each, 3 if left out.
 """
 
 import asyncio
 import json
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
 from typing import Any, NamedTuple
 
 from bench.many_groups import GROUPS, PARTITIONS, commit_all
-from bench.measure import Ratio, Report
-from bench.survey import PEER, measure_survey, measure_tool
+from bench.measure import Finished, Ratio, Report, finished
+from bench.survey import PEER, PROGRAM, measure_tool
 from kelpie.real.cluster import RealCluster
 
-ROUNDS = 3
+ROUNDS = int(os.environ.get("BENCH_ROUNDS", "3"))
 _STATUS_WARNING, _STATUS_CRITICAL = 1, 2
 _LEADERLESS, _AT_RISK = "KLP101", "KLP106"
+_ALONE = "the survey alone"
 
 
-class Run(NamedTuple):
-    seconds: float
-    peak_mb: float
-    status: int
-    said: dict[str, Any]
+class Rounds(NamedTuple):
+    """The survey and the doctor, by turns."""
+
+    surveys: list[Finished]
+    doctors: list[Finished]
+
+    @property
+    def said(self) -> list[dict[str, Any]]:
+        """By each doctor."""
+        return [json.loads(each.output) for each in self.doctors]
+
+    def rows(self, when: str, tool_s: str) -> list[list[str]]:
+        """Rows of the table."""
+        survey, doctor = _median(self.surveys), _median(self.doctors)
+        peak = max(each.peak_mb for each in self.doctors)
+        return [
+            [f"{when}: CPU, s", f"{doctor.cpu_s:.2f}", f"{survey.cpu_s:.2f}", "–"],
+            [f"{when}: whole process, s", f"{doctor.seconds:.2f}", f"{survey.seconds:.2f}", tool_s],
+            [f"{when}: most memory, MB", f"{peak:.0f}", "–", "–"],
+        ]
 
 
 def run() -> Report:
@@ -41,73 +57,56 @@ def run() -> Report:
     ):
         bootstrap = cluster.bootstrap_servers
         asyncio.run(commit_all(bootstrap, replicas=3))
-        surveys, healthy = _in_turn(bootstrap, store)
+        healthy = _in_turn(bootstrap, store)
         tool_s, _ = measure_tool(cluster)
         cluster.kill(3)
-        surveys_of_hit, hit = _in_turn(bootstrap, store)
+        hit = _in_turn(bootstrap, store)
     _check(healthy, hit)
-    without = _count(hit[-1], _LEADERLESS)
-    survey_s, survey_hit_s = statistics.median(surveys), statistics.median(surveys_of_hit)
-    doctor_s, hit_s = _seconds(healthy), _seconds(hit)
+    without = _count(hit.said[-1], _LEADERLESS)
     return Report(
         title="Doctor",
         about=f"{GROUPS:,} groups with {PARTITIONS} partitions each, three brokers; medians of {ROUNDS}. "
         f"With one broker dead, {without:,} groups have no coordinator. The doctor surveys, reads the end of "
-        "the offsets topic, recalls earlier looks, judges, prints JSON and remembers.",
-        header=["", "kelpie doctor", "the survey alone", PEER],
-        rows=[
-            ["all healthy: whole process, s", f"{doctor_s:.2f}", f"{survey_s:.2f}", f"{tool_s:.2f}"],
-            ["one broker dead: whole process, s", f"{hit_s:.2f}", f"{survey_hit_s:.2f}", "–"],
-            ["all healthy: most memory, MB", f"{_peak(healthy):.0f}", "–", "–"],
-            ["one broker dead: most memory, MB", f"{_peak(hit):.0f}", "–", "–"],
-        ],
+        "the offsets topic, recalls earlier looks, judges, prints JSON and remembers. CPU is that of all "
+        f"threads of the process, and compares the doctor with the survey; {PEER} is compared by time.",
+        header=["", "kelpie doctor", _ALONE, PEER],
+        rows=[*healthy.rows("all healthy", f"{tool_s:.2f}"), *hit.rows("one broker dead", "–")],
         ratios=[
-            Ratio("doctor", tool_s / doctor_s, PEER),
-            Ratio("doctor-hit", tool_s / hit_s, PEER),
-            Ratio("doctor", survey_s / doctor_s, "the survey alone"),
-            Ratio("doctor-hit", survey_hit_s / hit_s, "the survey alone"),
+            Ratio("doctor", tool_s / _median(healthy.doctors).seconds, PEER),
+            Ratio("doctor-hit", tool_s / _median(hit.doctors).seconds, PEER),
+            Ratio("doctor-cpu", _median(healthy.surveys).cpu_s / _median(healthy.doctors).cpu_s, _ALONE),
+            Ratio("doctor-hit-cpu", _median(hit.surveys).cpu_s / _median(hit.doctors).cpu_s, _ALONE),
         ],
     )
 
 
-def _in_turn(bootstrap: str, store: str) -> tuple[list[float], list[Run]]:
-    """The survey and the doctor by turns: what else the machine does hits both."""
-    rounds = [(measure_survey(bootstrap)[0], _doctor(bootstrap, store)) for _ in range(ROUNDS)]
-    return [took for took, _ in rounds], [run for _, run in rounds]
+def _in_turn(bootstrap: str, store: str) -> Rounds:
+    """By turns: what else the machine does hits both."""
+    survey = [sys.executable, "-c", PROGRAM, bootstrap]
+    doctor = [sys.executable, "-m", "kelpie", "doctor", "-b", bootstrap, "--store", store, "--json"]
+    rounds = [(finished(survey), finished(doctor)) for _ in range(ROUNDS)]
+    return Rounds([alone for alone, _ in rounds], [whole for _, whole in rounds])
 
 
-def _check(healthy: list[Run], hit: list[Run]) -> None:
-    for each in healthy:
-        assert each.status == _STATUS_WARNING, each.said["summary"]
-        assert {finding["code"] for finding in each.said["findings"]} == {_AT_RISK}, each.said["summary"]
-        assert len(each.said["groups"]) == GROUPS
-    for each in hit:
-        assert each.status == _STATUS_CRITICAL, each.said["summary"]
-        assert GROUPS / 4 < _count(each, _LEADERLESS) < GROUPS / 2, each.said["summary"]
+def _check(healthy: Rounds, hit: Rounds) -> None:
+    for each, said in zip(healthy.doctors, healthy.said, strict=True):
+        assert each.status == _STATUS_WARNING, said["summary"]
+        assert {finding["code"] for finding in said["findings"]} == {_AT_RISK}, said["summary"]
+        assert len(said["groups"]) == GROUPS
+    for each, said in zip(hit.doctors, hit.said, strict=True):
+        assert each.status == _STATUS_CRITICAL, said["summary"]
+        assert GROUPS / 4 < _count(said, _LEADERLESS) < GROUPS / 2, said["summary"]
+    assert all(each.status == 0 for each in (*healthy.surveys, *hit.surveys))
 
 
-def _count(run: Run, code: str) -> int:
-    return sum(finding["code"] == code for finding in run.said["findings"])
+def _count(said: dict[str, Any], code: str) -> int:
+    return sum(finding["code"] == code for finding in said["findings"])
 
 
-def _seconds(runs: list[Run]) -> float:
-    return statistics.median(each.seconds for each in runs)
-
-
-def _peak(runs: list[Run]) -> float:
-    return max(each.peak_mb for each in runs)
-
-
-def _doctor(bootstrap: str, store: str) -> Run:
-    command = [sys.executable, "-m", "kelpie", "doctor", "-b", bootstrap, "--store", store, "--json"]
-    begun = time.perf_counter()
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        output = process.stdout.read()
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    took = time.perf_counter() - begun
-    return Run(took, usage.ru_maxrss / 1024, process.returncode, json.loads(output))
+def _median(runs: list[Finished]) -> Finished:
+    """The run with the median of CPU seconds."""
+    cpu_s = statistics.median_low(each.cpu_s for each in runs)
+    return next(each for each in runs if each.cpu_s == cpu_s)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,11 @@
 """How the benchmarks measure, and what they hand back."""
 
+import os
+import subprocess
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,31 @@ class Report:
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
     ratios: Sequence[Ratio]
+
+
+class Finished(NamedTuple):
+    """A process that has ended."""
+
+    seconds: float
+    """From its start to its end."""
+    cpu_s: float
+    """Of all its threads, in user and kernel mode: on a busy machine it says more than the time."""
+    peak_mb: float
+    status: int
+    output: bytes
+
+
+def finished(command: Sequence[str]) -> Finished:
+    """Runs a command to its end."""
+    begun = time.perf_counter()
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        output = process.stdout.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    took = time.perf_counter() - begun
+    cpu_s = usage.ru_utime + usage.ru_stime
+    return Finished(took, cpu_s, usage.ru_maxrss / 1024, process.returncode, output)
 
 
 def cpu_seconds(contenders: dict[str, Callable[[], object]], rounds: int = 15) -> dict[str, float]:

@@ -20,7 +20,7 @@ from kelpie.real.cluster import RealCluster
 
 ROUNDS = 5
 PEER = "kafka-consumer-groups"
-_PROGRAM = """
+PROGRAM = """
 import asyncio, json, sys, time
 from kelpie.client.nodes import Nodes
 from kelpie.client.settings import Settings
@@ -70,7 +70,7 @@ def run() -> Report:
 
 def measure_survey(bootstrap: str) -> tuple[float, dict[str, Any]]:
     begun = time.perf_counter()
-    command = [sys.executable, "-c", _PROGRAM, bootstrap]
+    command = [sys.executable, "-c", PROGRAM, bootstrap]
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=LIMIT_S)
     return time.perf_counter() - begun, json.loads(done.stdout)
 

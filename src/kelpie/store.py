@@ -240,7 +240,9 @@ def _recall(database: sqlite3.Connection, cluster: str, now: Instant) -> tuple[O
                 words[last_at] = seen_in_survey(_time(last_at))
             recalled.known_groups[group] = words[last_at]
             if offsets is not None and group not in with_offsets.get(offsets_at, ()):
-                recalled.add(unpack_by_group(offsets, _time(offsets_at)))
+                told = unpack_by_group(offsets, _time(offsets_at))
+                recalled.group_offsets += told.group_offsets
+                recalled.committed += told.committed
         except _UNREADABLE as error:
             unreadable.append(f"group {name!r} ({error})")
     for name, code, since, at in database.execute(
@@ -356,12 +358,16 @@ def _remember(
 def _remember_illness(
     database: sqlite3.Connection, cluster: str, ill: Iterable[Illness], at: Instant
 ) -> None:
-    """One row from the first examination that found it to the last one, however many there were."""
+    """One row from the first examination that found it to the last one, however many there were. What has no
+    known beginning counts from when it is found: it goes on if the examination before found it, too.
+    """
+    surveys = "SELECT max(at) FROM survey WHERE cluster = ? AND at < ? AND typeof(at) = 'integer'"
+    (before,) = database.execute(surveys, (cluster, at)).fetchone()
     for row in ill:
         key = (cluster, written_name(row.group), row.code)
         goes_on = database.execute(
             "UPDATE illness SET at = ? WHERE cluster = ? AND name = ? AND code = ? AND at >= ?",
-            (at, *key, row.since),
+            (at, *key, before if row.since == at and before is not None else row.since),
         )
         if not goes_on.rowcount:
             database.execute("INSERT OR REPLACE INTO illness VALUES (?, ?, ?, ?, ?)", (*key, row.since, at))

@@ -48,6 +48,13 @@ def test_help_imports_no_command(words: list[str]) -> None:
     assert len([name for name in modules if name.startswith("kelpie")]) < 20
 
 
+def test_the_doctor_imports_readers_of_files_only_for_files() -> None:
+    """A look at brokers starts sooner without them: at night, and every minute by a timer."""
+    modules = _modules("doctor", "-b", "127.0.0.1:1", "--no-store")
+    assert "kelpie.examination" in modules
+    assert not {name for name in modules if name.startswith("kelpie.evidence")}
+
+
 def test_a_command_imports_no_other() -> None:
     """`kelpie explain` needs the rules, and neither a client nor the lab."""
     modules = _modules("explain", "--help")

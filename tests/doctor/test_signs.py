@@ -1,6 +1,6 @@
 """Rules are asked only about groups in which they may find something."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -12,12 +12,16 @@ from kelpie.doctor import diagnosis
 from kelpie.doctor.case import Case
 from kelpie.doctor.cases import build
 from kelpie.doctor.diagnosis import diagnose_all
+from kelpie.doctor.finding import Finding
 from kelpie.doctor.glances import Glances
+from kelpie.doctor.group_positions import LastOffsets, Positions
 from kelpie.doctor.rule import Rule
 from kelpie.doctor.rules import rules
+from kelpie.errors import ErrorCode
 from kelpie.evidence import read_evidence
 from kelpie.model.names import TopicPartition
 from kelpie.observations import TopicView
+from kelpie.observations.group_offsets import GroupOffsets
 from tests.doctor.asking import names_of, wrongly_left_out
 from tests.doctor.building import (
     MINUTE,
@@ -39,14 +43,16 @@ from tests.evidence import NAMES, unpacked
 PARTITIONS = 10
 
 
-def _cluster(**fields: Any) -> ClusterView:
+def _cluster(of_home: int = 1, **fields: Any) -> ClusterView:
+    """`of_home`: the leader of all partitions of the offsets topic; -1: there is none."""
+    homes = an_offsets_topic() if of_home > 0 else [a_view(number, -1) for number in range(50)]
     views = [a_view(number, 1, topic="orders", leader_epoch=4) for number in range(PARTITIONS)]
     ends = [an_end(1000, partition=number, leader_epoch=4) for number in range(PARTITIONS)]
     looks = (NOW - 10 * MINUTE, NOW)
     topics = {"orders": tuple(TopicView("orders", "id", told_by=1, at=at) for at in looks)}
     settings = {("broker", "group.max.size"): "1000"}
     known = replace(a_cluster().known_topics, views=topics)
-    return a_cluster(*an_offsets_topic(), *views, ends=ends, settings=settings, known_topics=known, **fields)
+    return a_cluster(*homes, *views, ends=ends, settings=settings, known_topics=known, **fields)
 
 
 def _healthy(cluster: ClusterView, number: int, **fields: Any) -> Case:
@@ -133,6 +139,74 @@ def test_members_cost_the_rules_on_members_only(asked: Counter[str]) -> None:
     diagnose_all(cluster, [_healthy(cluster, 0, states=[a_state("Stable", *members, group=group)])])
     assert asked
     assert not [code for code in asked if code.startswith("KLP3")]
+
+
+def _cut_off(cluster: ClusterView, number: int, **fields: Any) -> Case:
+    """It had read everything when its coordinator could be asked; now brokers name none."""
+    group = f"group-{number:05}"
+    names = tuple(TopicPartition("orders", partition) for partition in range(PARTITIONS))
+    looks = [
+        GroupOffsets(group, names, (1000,) * PARTITIONS, (4,) * PARTITIONS, ("",) * PARTITIONS, at)
+        for at in (NOW - 10 * MINUTE, NOW - MINUTE)
+    ]
+    given: dict[str, Any] = {
+        "states": [a_state("Empty", group=group, at=NOW - MINUTE)],
+        "answers": [an_answer(ErrorCode.COORDINATOR_NOT_AVAILABLE, group=group)],
+        "commits": Positions(),
+        "committed": LastOffsets(looks[-1]),
+        "committed_over_time": Positions(looks),
+        "known_from": ("an earlier survey",),
+        **fields,
+    }
+    return a_case(group, cluster, **given)
+
+
+def test_of_groups_without_a_coordinator_two_rules_are_asked(asked: Counter[str]) -> None:
+    """A dead broker hits thousands of groups: KLP101 tells of each, KLP309 says whether they had members."""
+    cluster = _cluster(of_home=-1)
+    cases = [_cut_off(cluster, number) for number in range(40)]
+    found = diagnose_all(cluster, cases)
+    assert asked == {"KLP101": 40, "KLP309": 40}
+    assert [finding.code for finding in found.findings if finding.group is not None] == ["KLP101"] * 40
+    assert not [problem for case in cases for problem in wrongly_left_out(case)]
+
+
+def test_groups_of_one_partition_share_what_is_said_of_it() -> None:
+    """Evidence and remedies of a partition are made once, and not for each of its groups."""
+    cluster = _cluster(of_home=-1)
+    found = diagnose_all(cluster, [_cut_off(cluster, number) for number in range(100)])
+    by_cause: defaultdict[str, list[Finding]] = defaultdict(list)
+    for finding in found.findings:
+        if finding.group is not None:
+            by_cause[finding.cause].append(finding)
+    several = [findings for findings in by_cause.values() if len(findings) > 1]
+    assert several
+    for first, *rest in several:
+        assert all(other.evidence[0] is first.evidence[0] for other in rest)
+        assert all(other.remedies[-1] is first.remedies[-1] for other in rest)
+        assert all(other.remedies[-2] != first.remedies[-2] for other in rest), "each is moved by its name"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"answers": [an_answer(ErrorCode.GROUP_AUTHORIZATION_FAILED)]},
+        {"answers": [an_answer(ErrorCode.NOT_COORDINATOR, "OffsetFetch")]},
+        {"answers": [an_answer(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "OffsetFetch")]},
+        {"answers": [an_answer(node_id=2)]},
+        {"answers": [], "states": []},
+        {"committed_over_time": {}},
+        {"history_from": NOW - 10 * MINUTE},
+        {"states": [a_state("PreparingRebalance", at=NOW - MINUTE)]},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("leader", [-1, 1])
+def test_rules_that_are_left_out_would_have_said_the_same_of_such_groups(
+    fields: dict[str, Any], leader: int
+) -> None:
+    """What a broker answers, and whether anything can be compared, decides which rules are asked."""
+    assert not list(wrongly_left_out(_cut_off(_cluster(of_home=leader), 0, **fields)))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -455,6 +455,17 @@ def test_when_a_group_was_ill_is_kept_as_one_period(tmp_path: Path) -> None:
     assert not store.recall("another", later + 1).illnesses
 
 
+def test_an_illness_without_a_known_beginning_is_one_period_too(tmp_path: Path) -> None:
+    """Each look says that it began now. A look that did not find it ends the period."""
+    store = Store(tmp_path)
+    moments = [NOW + 10_000 * number for number in range(5)]
+    for at in moments:
+        ill = [] if at == moments[2] else [Illness("billing", "KLP101", at, at)]
+        store.remember("c", Observations(), at, ill=ill)
+    periods = [(row.since, row.at) for row in store.recall("c", moments[-1] + 1).illnesses]
+    assert periods == [(moments[0], moments[1]), (moments[3], moments[4])]
+
+
 def test_when_a_broker_was_away_is_kept(tmp_path: Path) -> None:
     """The next survey knows that it came back a moment ago. What nobody could say changes nothing."""
     store = Store(tmp_path)

@@ -26,6 +26,7 @@ from kelpie.cli.notify_options import add_notify_options, notifier_from
 from kelpie.cli.progress import progress
 from kelpie.cli.rule_codes import rule_code
 from kelpie.cli.terminal import has_colour, terminal_width
+from kelpie.client.admin.asking import few_collections
 from kelpie.doctor.diagnosis import Diagnosis
 from kelpie.doctor.finding import Severity
 from kelpie.doctor.rendering import json as as_json
@@ -107,6 +108,11 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    with few_collections():
+        return _examine(arguments)
+
+
+def _examine(arguments: argparse.Namespace) -> int:
     selection = selection_of(arguments)
     notifier = notifier_from(arguments)
     choice = partial(Diagnosis.only, codes=_codes(arguments.code), at_least=arguments.severity)

@@ -21,10 +21,10 @@ from kelpie.client.zookeeper_survey import LIMIT_S, ZooKeeperPlace
 from kelpie.cluster.commands import with_properties
 from kelpie.doctor.diagnosis import Diagnosis
 from kelpie.doctor.finding import Severity
-from kelpie.evidence import read_evidence
 from kelpie.examination import Examination
 from kelpie.model.quoting import quoted
 from kelpie.model.selection import Selection
+from kelpie.observations import Observations
 from kelpie.store import Store
 
 _UNITS = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3}
@@ -112,13 +112,10 @@ def examination_from(arguments: argparse.Namespace, selection: Selection, store:
     if missing:
         raise CommandError(f"There is no {', '.join(missing)}. (Names of groups go before --evidence.)")
     settings = settings_from(arguments) if is_online(arguments) else None
-    hints = hints_of(arguments)
-    with progress(arguments.command, "reading files"):
-        evidence = read_evidence(arguments.evidence, hints=hints)
     return Examination(
         settings,
         selection,
-        evidence,
+        _evidence(arguments),
         arguments.history or None,
         store,
         gentle=arguments.gentle,
@@ -126,9 +123,22 @@ def examination_from(arguments: argparse.Namespace, selection: Selection, store:
     )
 
 
+def _evidence(arguments: argparse.Namespace) -> Observations:
+    """What files say. Raises CommandError."""
+    if not arguments.evidence and arguments.time_zone is None and not arguments.log_layout:
+        return Observations()
+    from kelpie.evidence import read_evidence  # noqa: PLC0415 - a look at brokers starts sooner without it.
+
+    hints = hints_of(arguments)
+    with progress(arguments.command, "reading files"):
+        return read_evidence(arguments.evidence, hints=hints)
+
+
 def pasteable(diagnosis: Diagnosis, arguments: argparse.Namespace, examination: Examination) -> Diagnosis:
     """With commands that reach the cluster as this one did, and read the disks that this one has read."""
     disks = arguments.evidence if examination.evidence.commits else []
+    if not disks and not arguments.command_config:
+        return diagnosis
 
     def change(line: str) -> str:
         if disks and line.startswith("kelpie rehome "):

@@ -8,6 +8,8 @@ import json
 
 from kelpie.cli.command import CommandParser, option
 
+_text = json.encoder.encode_basestring_ascii
+
 
 def add_json_option(
     parser: argparse.ArgumentParser,
@@ -28,7 +30,33 @@ def also_prints(parser: argparse.ArgumentParser, schema: str) -> None:
 
 
 def print_json(document: object) -> None:
-    print(json.dumps(document, indent=2), flush=True)
+    print(indented(document), flush=True)
+
+
+def indented(document: object) -> str:
+    """As json.dumps with indent=2, which is written in Python, too, and yields each bracket by itself: that
+    takes half as long again for a diagnosis of thousands of groups.
+    """
+    return _indented(document, "\n")
+
+
+def _indented(value: object, line: str) -> str:
+    """`line`: the end of a line, and how far the next one is indented."""
+    if isinstance(value, str):
+        return _text(value)
+    if value is None:
+        return "null"
+    within = line + "  "
+    if isinstance(value, dict) and value:
+        parts = [f"{_key(name)}: {_indented(each, within)}" for name, each in value.items()]
+        return f"{{{within}{f',{within}'.join(parts)}{line}}}"
+    if isinstance(value, list | tuple) and value:
+        return f"[{within}{f',{within}'.join([_indented(each, within) for each in value])}{line}]"
+    return json.dumps(value)
+
+
+def _key(name: object) -> str:
+    return _text(name) if isinstance(name, str) else json.dumps({name: 0})[1:-4]
 
 
 def print_json_line(document: object) -> None:

@@ -1,9 +1,12 @@
 """What users tell of logs: options that several commands have."""
 
 import argparse
+from typing import TYPE_CHECKING
 
 from kelpie.cli.command import CommandError, option
-from kelpie.evidence.logs.hints import Hints, parse_layout, zone_of
+
+if TYPE_CHECKING:
+    from kelpie.evidence.logs.hints import Hints
 
 
 def add_log_options(parser: argparse.ArgumentParser) -> None:
@@ -22,8 +25,10 @@ def add_log_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def hints_of(arguments: argparse.Namespace) -> Hints:
+def hints_of(arguments: argparse.Namespace) -> "Hints":
     """Raises CommandError."""
+    from kelpie.evidence.logs.hints import Hints, parse_layout, zone_of  # noqa: PLC0415 - only logs need it.
+
     try:
         zone = zone_of(arguments.time_zone) if arguments.time_zone is not None else None
         return Hints(zone, tuple(map(parse_layout, arguments.log_layout)))

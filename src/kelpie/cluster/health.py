@@ -54,6 +54,12 @@ def not_dead_in_sync(cluster: ClusterView, view: PartitionView) -> list[int]:
     return [node for node in view.in_sync if cluster.is_alive(node) is not False]
 
 
+def is_below_min_insync(cluster: ClusterView, view: PartitionView) -> bool:
+    """Whether too few replicas are in sync to take a record. False where the setting is not known."""
+    needed = cluster.number("min.insync.replicas", f"topic {view.topic}")
+    return needed is not None and len(not_dead_in_sync(cluster, view)) < min(needed, len(view.replicas))
+
+
 def living_replicas(cluster: ClusterView, partition: TopicPartition) -> list[int]:
     """Living brokers that hold a copy, in the order of the replicas."""
     view = cluster.view(partition)

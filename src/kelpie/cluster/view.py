@@ -1,9 +1,10 @@
 """The picture of a cluster at one time, as far as it is known."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any, TypeVar
 
 from kelpie.cluster.clocks import Skew
 from kelpie.cluster.failovers import moved_partitions, unsettled_brokers
@@ -34,6 +35,9 @@ from kelpie.observations import (
     Unasked,
 )
 from kelpie.observations.cluster import NO_LEADER
+
+Key = TypeVar("Key", bound=Hashable)
+Made = TypeVar("Made")
 
 ONE_SURVEY_MS = 60_000
 """Rows of one survey lie closer together than that."""
@@ -263,6 +267,17 @@ class ClusterView:
         home = self.home_of(group)
         view = self.view(home) if home is not None else None
         return view.leader if view is not None and self.is_alive(view.leader) else None
+
+    def once(self, make: Callable[["ClusterView", Key], Made], key: Key) -> Made:
+        """What this function makes of the cluster and the key, made once: thousands of groups share it."""
+        if (make, key) not in self._made:
+            self._made[make, key] = make(self, key)
+        made: Made = self._made[make, key]
+        return made
+
+    @cached_property
+    def _made(self) -> dict[tuple[object, object], Any]:
+        return {}
 
     def setting(self, name: str, of: str = "broker") -> str | None:
         return self.settings.get((of, name))

@@ -103,9 +103,10 @@ class Case:
     @property
     def is_unheard_of(self) -> bool:
         """Whether a user named it, and no broker and no file knows it. Without a coordinator, none could."""
+        if self.listed is not False or self.known_from:
+            return False
         home = self.offsets_partition
-        is_lost = home is not None and self.cluster.has_leader(home) is False
-        return self.listed is False and not self.known_from and not is_lost
+        return home is None or self.cluster.has_leader(home) is not False
 
     @property
     def offsets_partition(self) -> TopicPartition | None:
@@ -185,7 +186,7 @@ class Case:
         """
         state = self.described
         is_simple = state is not None and not state.members and state.is_described and not state.protocol_type
-        return is_simple and not any(self.rosters) and self.commit_rhythm.is_known
+        return is_simple and bool(self.commits) and not any(self.rosters) and self.commit_rhythm.is_known
 
     @property
     def is_rebalancing(self) -> bool:

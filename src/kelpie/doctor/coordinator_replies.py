@@ -1,6 +1,7 @@
 """What brokers and logs say of a group's coordinator: which broker it is, and what it answered."""
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from kelpie.cluster.view import ONE_SURVEY_MS
 from kelpie.doctor.case import Case
@@ -12,6 +13,11 @@ from kelpie.observations import CoordinatorAnswer, Event
 from kelpie.observations.earlier import DESCRIBE_GROUPS
 
 FIND_COORDINATOR = "FindCoordinator"
+AUTHORISATION_ERRORS = (
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    ErrorCode.GROUP_AUTHORIZATION_FAILED,
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+)
 
 
 def lookups(case: Case) -> dict[int | None, CoordinatorAnswer]:
@@ -22,11 +28,14 @@ def lookups(case: Case) -> dict[int | None, CoordinatorAnswer]:
 
 
 def answer_evidence(rows: Iterable[CoordinatorAnswer]) -> list[Evidence]:
-    return [Evidence.of(row, f"{row.asked} → {_answer(row)}") for row in rows]
+    return [Evidence.of(row, _answer(row.asked, row.error, row.node_id, row.address)) for row in rows]
 
 
-def _answer(row: CoordinatorAnswer) -> str:
-    return describe(row.error) if row.error else f"broker {row.node_id} ({row.address or 'no address'})"
+@lru_cache(maxsize=1024)
+def _answer(asked: str, error: ErrorCode, node_id: int, address: str) -> str:
+    """A broker is asked for thousands of groups at once, and mostly answers the same of each."""
+    answer = describe(error) if error else f"broker {node_id} ({address or 'no address'})"
+    return f"{asked} → {answer}"
 
 
 def last_reply(case: Case) -> CoordinatorAnswer | None:

@@ -3,17 +3,26 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from kelpie.cluster import ClusterView
 from kelpie.doctor.case import Case
 from kelpie.doctor.causes import linked
-from kelpie.doctor.finding import ABSENT, Finding, Judgement, Severity, Undetermined, is_covered
+from kelpie.doctor.finding import (
+    ABSENT,
+    Finding,
+    Judgement,
+    Remedy,
+    Severity,
+    Undetermined,
+    is_covered,
+)
 from kelpie.doctor.glances import Glances
 from kelpie.doctor.positions import lag_ms
 from kelpie.doctor.rule import JudgeGroup, Rule
 from kelpie.doctor.rules import rules
+from kelpie.doctor.signs import Sign
 from kelpie.model.time import Instant
 from kelpie.observations import Unasked
 from kelpie.observations.acknowledgement import Acknowledgement
@@ -115,21 +124,20 @@ class Diagnosis:
         )
 
     def with_commands(self, change: Callable[[str], str]) -> "Diagnosis":
-        """The same, with every command to paste changed."""
-        return replace(
-            self,
-            findings=tuple(
-                replace(
-                    finding,
-                    remedies=tuple(
-                        replace(each, command=change(each.command) if each.command else "")
-                        for each in finding.remedies
-                    ),
-                    check=change(finding.check) if finding.check else "",
-                )
-                for finding in self.findings
-            ),
-        )
+        """The same, with every command to paste changed. Many findings have the same remedies: those that
+        need the same broker.
+        """
+        changed = cache(change)
+
+        @cache
+        def remedy(given: Remedy) -> Remedy:
+            return replace(given, command=changed(given.command)) if given.command else given
+
+        def finding(given: Finding) -> Finding:
+            check = changed(given.check) if given.check else ""
+            return replace(given, remedies=tuple(map(remedy, given.remedies)), check=check)
+
+        return replace(self, findings=tuple(map(finding, self.findings)))
 
     def acknowledged(self, known: Sequence[Acknowledgement]) -> "Diagnosis":
         """The same, with the findings marked that people know about."""
@@ -179,8 +187,11 @@ def diagnose(case: Case, glances: Glances | None = None) -> tuple[list[Finding],
 
 
 def _diagnose(case: Case, glances: Glances, findings: list[Finding], undecided: list[Open]) -> Case | None:
-    """Adds findings and open questions. Returns the case that was judged, if there are findings."""
-    plan = steps(case.in_zookeeper, case.is_share, glances.at(case))
+    """Adds findings and open questions. Returns the case that was judged, if there are findings and records
+    may wait for the group.
+    """
+    signs = glances.at(case)
+    plan = steps(case.in_zookeeper, case.is_share, signs)
     if not plan.asks:
         undecided += plan.open_for(case.group)
         return None
@@ -193,7 +204,7 @@ def _diagnose(case: Case, glances: Glances, findings: list[Finding], undecided: 
             undecided.append(Open(rule.code, rule.name, case.group, judgement.missing))
         elif isinstance(judgement, Finding):
             findings.append(judgement)
-    return judged if len(findings) > before else None
+    return judged if len(findings) > before and signs & Sign.NOT_AT_ENDS else None
 
 
 class _Step(NamedTuple):

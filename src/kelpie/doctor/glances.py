@@ -8,25 +8,38 @@ or an offsets partition is worked out once for all groups.
 import sys
 from collections.abc import Collection
 
-from kelpie.cluster.health import not_dead_in_sync
+from kelpie.cluster.health import is_below_min_insync
 from kelpie.cluster.topics import Existence
 from kelpie.cluster.view import ClusterView
 from kelpie.doctor.case import OFFSET_FETCH, Case
 from kelpie.doctor.case import REBALANCING as REBALANCING_STATES
-from kelpie.doctor.coordinator_replies import FIND_COORDINATOR
-from kelpie.doctor.group_positions import committed_since
+from kelpie.doctor.coordinator_replies import AUTHORISATION_ERRORS, FIND_COORDINATOR
+from kelpie.doctor.group_positions import LastOffsets, committed_since
 from kelpie.doctor.known_faults import listed_by
 from kelpie.doctor.membership import size_limit
-from kelpie.doctor.plain_positions import ANYWHERE, ReadPartition, ReadTogether
+from kelpie.doctor.plain_positions import ANYWHERE, ReadPartition, ReadTogether, were_told_twice
 from kelpie.doctor.positions import CLOCKS_APART_MS, NOISE
 from kelpie.doctor.signs import ALL, FEWEST_IN_A_STORM, LATELY_MS, Sign
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
-from kelpie.observations import OFFSETS_TOPIC, Commit, Committed, CoordinatorAnswer, GroupState
+from kelpie.observations import (
+    OFFSETS_TOPIC,
+    Commit,
+    Committed,
+    CoordinatorAnswer,
+    GroupState,
+    PartitionView,
+)
 from kelpie.observations.groups import CLASSIC
 from kelpie.observations.positions import NO_OFFSET
 
 _NONE = 0
+_REFUSALS = {
+    ErrorCode.NOT_COORDINATOR: Sign.DISOWNED,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: Sign.LOADING,
+    **dict.fromkeys(AUTHORISATION_ERRORS, Sign.NOT_AUTHORISED),
+}
+"""By what a broker answered in place of telling of the group."""
 _IN_ANOTHER_TOPIC = Sign.ANOTHER_TOPIC | ANYWHERE
 
 
@@ -74,18 +87,25 @@ class Glances:
         home = self._cluster.home_of(case.group)
         known = self._homes.get(home)
         if known is None:
-            known = Sign.HOME_IN_DOUBT if self._is_in_doubt(home) else _NONE
-            view = self._cluster.view(home) if home is not None else None
-            if view is not None and len(not_dead_in_sync(self._cluster, view)) < len(view.replicas):
-                known |= Sign.HOME_NOT_IN_SYNC
-            self._homes[home] = known
+            known = self._homes[home] = self._signs_of_home(home)
         return known
 
-    def _is_in_doubt(self, home: TopicPartition | None) -> bool:
+    def _signs_of_home(self, home: TopicPartition | None) -> int:
         cluster = self._cluster
         view = cluster.view(home) if home is not None else None
-        if home is None or view is None or not cluster.has_leader(home) or home in cluster.partition_events:
-            return True
+        if home is None or view is None:
+            return Sign.HOME_IN_DOUBT
+        signs = Sign.HOME_BELOW_MIN_INSYNC if is_below_min_insync(cluster, view) else _NONE
+        has_leader = cluster.has_leader(home)
+        if has_leader is None or home in cluster.partition_events:
+            return signs | Sign.HOME_IN_DOUBT
+        if not has_leader:
+            return signs | Sign.HOME_LEADERLESS
+        return signs | (Sign.HOME_IN_DOUBT if self._is_in_doubt(home, view) else _NONE)
+
+    def _is_in_doubt(self, home: TopicPartition, view: PartitionView) -> bool:
+        """Of an offsets partition with a living leader."""
+        cluster = self._cluster
         living = [each for each in cluster.views.get(home, ()) if each.told_by is not None]
         return (
             len({each.leader for each in living}) > 1
@@ -99,14 +119,14 @@ class Glances:
         replies = len(case.states)
         offsets: CoordinatorAnswer | None = None
         for answer in case.answers:
-            if answer.asked == FIND_COORDINATOR:
-                signs |= Sign.LOOKED_UP
-            else:
+            if answer.asked != FIND_COORDINATOR:
                 replies += 1
                 if answer.asked == OFFSET_FETCH:
                     offsets = answer
+            elif answer.error is ErrorCode.NONE:
+                signs |= Sign.LOOKED_UP
             if answer.error is not ErrorCode.NONE:
-                signs |= Sign.REFUSED
+                signs |= _REFUSALS.get(answer.error, _NONE)
         if (offsets is None or offsets.error is not ErrorCode.NONE) and not case.offsets_are_known:
             signs |= Sign.OFFSETS_UNKNOWN
         return signs if replies else signs | Sign.NO_REPLY
@@ -115,7 +135,7 @@ class Glances:
         signs = _NONE
         for state in case.states:
             if state.error is not ErrorCode.NONE:
-                signs |= Sign.REFUSED
+                signs |= _REFUSALS.get(state.error, _NONE)
             if state.members:
                 signs |= Sign.MEMBERS
             if state.state in REBALANCING_STATES:
@@ -127,10 +147,10 @@ class Glances:
             signs |= Sign.NOT_CLASSIC if is_described else Sign.NOT_DESCRIBED | Sign.MEMBERS_UNKNOWN
         if case.generations:
             signs |= Sign.MEMBERS
-            if len(case.generations) >= FEWEST_IN_A_STORM:
+            if len(case.generations) >= FEWEST_IN_A_STORM or case.history_from is None:
                 signs |= Sign.MANY_GENERATIONS
-        if case.history_from is None:
-            signs |= Sign.NO_HISTORY
+        if case.history_from is not None:
+            signs |= Sign.HISTORY_READ
         return signs | self._limit(described)
 
     def _limit(self, state: GroupState | None) -> int:
@@ -144,11 +164,13 @@ class Glances:
 
     def _positions(self, case: Case, has_members: bool) -> int:
         committed, commits, looks = case.committed, case.commits, case.committed_over_time
-        read = self._together.get(names := tuple(committed)) or self._read_together(names)
+        names = committed.told.names if isinstance(committed, LastOffsets) else tuple(committed)
+        read = self._together.get(names) or self._read_together(names)
         plain = None if has_members or not names else read.signs_of_plain(case)
         if plain is not None:
-            return plain
-        signs = _NONE
+            is_compared = case.history_from is not None or were_told_twice(looks)
+            return plain if is_compared and not plain & Sign.TOPIC_IN_DOUBT else plain | Sign.SEEN_ONCE
+        signs = Sign.NOT_AT_ENDS if case.history_from is not None else Sign.NOT_AT_ENDS | Sign.SEEN_ONCE
         if not commits.keys() <= committed.keys() or not looks.keys() <= committed.keys():
             signs |= Sign.UNTOLD_OFFSET
         is_known = is_read = False

@@ -119,6 +119,11 @@ class ReadTogether:
         return None if order is None else order(values)
 
 
+def were_told_twice(looks: Mapping[TopicPartition, tuple[Committed, ...]]) -> bool:
+    """Whether two surveys told the offsets of a plain group."""
+    return isinstance(looks, Positions) and len(looks.runs) > 1 and not any(map(_has_errors, looks.runs[-2:]))
+
+
 def _has_errors(told: Run[Committed]) -> bool:
     return not isinstance(told, GroupOffsets) and any(row.error for row in told.rows)
 

@@ -20,69 +20,81 @@ class Sign:
     """More than one broker lists it."""
     # Its coordinator.
     HOME_IN_DOUBT = 1 << 3
-    """Its offsets partition has, or had, no leader, or brokers differ about it, or logs tell of it."""
-    HOME_NOT_IN_SYNC = 1 << 4
-    """A replica of its offsets partition is dead, or not in sync."""
-    COMMITTED_LATELY = 1 << 5
-    """Within the last minute. Unlike the others, it is only set where a commit shows it."""
-    LOOKED_UP = 1 << 6
-    """Brokers were asked who its coordinator is."""
-    REFUSED = 1 << 7
-    """The coordinator answered with an error."""
-    NO_REPLY = 1 << 8
+    """Its offsets partition had no leader, or brokers differ about the leader, or logs tell of it, or nobody
+    knows the leader.
+    """
+    HOME_LEADERLESS = 1 << 4
+    """Its offsets partition has no living leader, and no log tells of it."""
+    HOME_BELOW_MIN_INSYNC = 1 << 5
+    """Its offsets partition takes no commit. Unlike the others, it is only set where brokers show it."""
+    COMMITTED_LATELY = 1 << 6
+    """Within the last minute. It, too, is only set where a commit shows it."""
+    LOOKED_UP = 1 << 7
+    """Brokers were asked who its coordinator is, and named one."""
+    NOT_AUTHORISED = 1 << 8
+    """A broker refused to answer for want of a permission."""
+    LOADING = 1 << 9
+    """The coordinator answered that it is loading."""
+    DISOWNED = 1 << 10
+    """The broker that is taken for its coordinator answered that it is not."""
+    NO_REPLY = 1 << 11
     # Its members.
-    NOT_DESCRIBED = 1 << 9
-    MEMBERS = 1 << 10
+    NOT_DESCRIBED = 1 << 12
+    MEMBERS = 1 << 13
     """It has members, or had some."""
-    MEMBERS_UNKNOWN = 1 << 11
-    REBALANCING = 1 << 12
+    MEMBERS_UNKNOWN = 1 << 14
+    REBALANCING = 1 << 15
     """Now, or at an earlier look."""
-    MANY_GENERATIONS = 1 << 13
-    NO_HISTORY = 1 << 14
-    """The offsets topic was not read."""
-    NOT_CLASSIC = 1 << 15
-    SETTINGS = 1 << 16
+    MANY_GENERATIONS = 1 << 16
+    HISTORY_READ = 1 << 17
+    """The offsets topic was. It, too, is only set where the rows show it."""
+    SEEN_ONCE = 1 << 18
+    """The offsets topic was not read, and no two surveys saw its offsets."""
+    NOT_CLASSIC = 1 << 19
+    SETTINGS = 1 << 20
     """Settings of its consumers are known."""
-    SIZE_LIMIT = 1 << 17
+    SIZE_LIMIT = 1 << 21
     """It has as many members as the brokers allow, or how many they allow is not known."""
     # What it reads.
-    NOTHING_READ = 1 << 18
-    NOT_TRACKED = 1 << 19
+    NOTHING_READ = 1 << 22
+    NOT_TRACKED = 1 << 23
     """Members read a partition in which nothing is committed."""
-    UNCOMMITTED = 1 << 20
+    UNCOMMITTED = 1 << 24
     """A partition of a topic that it reads has no committed offset."""
-    OFFSETS_UNKNOWN = 1 << 21
-    NO_OFFSETS = 1 << 22
-    OFFSET_REFUSED = 1 << 23
+    OFFSETS_UNKNOWN = 1 << 25
+    NO_OFFSETS = 1 << 26
+    OFFSET_REFUSED = 1 << 27
     """The coordinator told an error in place of an offset, or that an offset was removed."""
-    UNTOLD_OFFSET = 1 << 24
+    UNTOLD_OFFSET = 1 << 28
     """Commits or earlier looks have an offset that the coordinator does not tell now."""
-    TOPIC_IN_DOUBT = 1 << 25
+    TOPIC_IN_DOUBT = 1 << 29
     """A topic is gone, hidden, or not known."""
-    ANOTHER_TOPIC = 1 << 26
+    ANOTHER_TOPIC = 1 << 30
     """A commit is of an earlier topic of the same name, or the topic was created again."""
-    TOPIC_UNPROVEN = 1 << 27
+    TOPIC_UNPROVEN = 1 << 31
     """Nothing tells in which of two topics of the same name an offset was committed."""
-    LEADERLESS = 1 << 28
+    LEADERLESS = 1 << 32
     """A partition that it reads has no living leader, or nobody knows."""
     # Where it stands.
-    BEHIND = 1 << 29
-    HELD_BACK = 1 << 30
+    NOT_AT_ENDS = 1 << 33
+    """A committed offset is not exactly the end of its log."""
+    BEHIND = 1 << 34
+    HELD_BACK = 1 << 35
     """The last stable offset of a partition is before its end, or unknown."""
-    NO_ENDS = 1 << 31
+    NO_ENDS = 1 << 36
     """Where a log begins or ends is not known."""
-    BELOW_START = 1 << 32
-    BEYOND_END = 1 << 33
-    MOVED_BACK = 1 << 34
-    REMOVED = 1 << 35
+    BELOW_START = 1 << 37
+    BEYOND_END = 1 << 38
+    MOVED_BACK = 1 << 39
+    REMOVED = 1 << 40
     """The history has a removed offset."""
-    EPOCH_DIFFERS = 1 << 36
+    EPOCH_DIFFERS = 1 << 41
     """A commit was made in another leader epoch than the present one, and the log may have lost it."""
-    NO_EPOCH = 1 << 37
+    NO_EPOCH = 1 << 42
     """A commit carries no leader epoch."""
 
 
-ALL = (1 << 38) - 1
+ALL = (1 << 43) - 1
 POSITION_OPEN = (
     Sign.BEHIND
     | Sign.NO_ENDS

@@ -6,6 +6,7 @@ partitions. Computing it here means that a survey need not ask a broker, which m
 
 import struct
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import count
 from string import ascii_lowercase
 
@@ -31,6 +32,7 @@ def java_hash(text: str) -> int:
     return hashed - 0x1_0000_0000 if hashed & 0x8000_0000 else hashed
 
 
+@lru_cache(maxsize=1 << 17)
 def partition_for(group_id: str, partitions: int) -> int:
     """Return the partition of the offsets topic, which has `partitions` of them, that holds this group.
 

@@ -1,6 +1,7 @@
 """Time as machines see it: an argument, never a clock."""
 
 from datetime import UTC, datetime
+from functools import lru_cache
 
 Instant = int
 """Milliseconds since 1970 (UTC)."""
@@ -36,6 +37,7 @@ def time_from(text: str) -> Instant:
     return round(at.timestamp() * 1000)
 
 
+@lru_cache(maxsize=1 << 12)
 def iso_time(at: Instant) -> str:
     """For programs: "2026-11-16T21:23:04.017Z"."""
     return utc(at).isoformat(timespec="milliseconds").replace("+00:00", "Z")

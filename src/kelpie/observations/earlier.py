@@ -17,6 +17,7 @@ Not every earlier survey counts: `kept` chooses some by age.
 import json
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import repeat
 from typing import Any
 
@@ -146,7 +147,8 @@ def earlier_survey(survey: Observations, at: Instant) -> Observations:
         committed=_committed_then(survey.committed, at),
         group_offsets=[row for row in survey.group_offsets if is_of_survey(row.at, at)],
     )
-    for kind, rows in rows_by_kind(survey):
+    others = replace(survey, commits=[], committed=[], group_commits=[], group_offsets=[])
+    for kind, rows in rows_by_kind(others):
         if kind == "broker" or kind in _OF_ONE_SURVEY:
             for row in rows:
                 if kind == "broker" or is_of_survey(row.at, at):

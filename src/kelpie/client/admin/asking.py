@@ -31,7 +31,7 @@ AT_ONCE = 100
 """So many brokers are connected to at a time: each takes a file of the few that a process may have open."""
 GROUPS_PER_REQUEST = 2000
 PARTITIONS_PER_REQUEST = 5000
-_COLLECT_EVERY = 1_000_000
+_COLLECT_EVERY = 10_000_000
 """Python's garbage collector starts after so many new objects."""
 
 Clock = Callable[[], Instant]

@@ -33,7 +33,7 @@ Reproduce: kelpie lab run coordinator-cannot-write
 
 from collections.abc import Sequence
 
-from kelpie.cluster.health import not_dead_in_sync
+from kelpie.cluster.health import is_below_min_insync
 from kelpie.doctor import checks
 from kelpie.doctor.case import Case
 from kelpie.doctor.coordinator_replies import first_and_last
@@ -43,7 +43,7 @@ from kelpie.doctor.rule import Presentation, Rule
 from kelpie.doctor.signs import LATELY_MS, Sign
 from kelpie.errors import ErrorCode
 from kelpie.model.words import counted, duration, moment
-from kelpie.observations import OFFSETS_TOPIC, Event, EventKind
+from kelpie.observations import Event, EventKind
 
 _REFUSED = ErrorCode.COORDINATOR_NOT_AVAILABLE
 _TOO_LARGE = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
@@ -109,10 +109,7 @@ def _of_broker(case: Case) -> list[Event]:
 def _is_below_min_insync(case: Case) -> bool:
     home = case.offsets_partition
     view = case.cluster.view(home) if home is not None else None
-    needed = case.cluster.number("min.insync.replicas", f"topic {OFFSETS_TOPIC}")
-    if view is None or needed is None:
-        return False
-    return len(not_dead_in_sync(case.cluster, view)) < min(needed, len(view.replicas))
+    return view is not None and is_below_min_insync(case.cluster, view)
 
 
 def _last_long(events: Sequence[Event]) -> bool:
@@ -197,7 +194,7 @@ RULE = Rule.of(
     Presentation(
         "has a coordinator that cannot write", "have coordinators that cannot write", stops_group=True
     ),
-    asked_for=Sign.LOG_LINES | Sign.HOME_IN_DOUBT | Sign.HOME_NOT_IN_SYNC,
+    asked_for=Sign.LOG_LINES | Sign.HOME_IN_DOUBT,
     otherwise=undetermined(_BROKER_LOG, CLIENT_LOGS),
-    absent_for=Sign.COMMITTED_LATELY,
+    absent_for=Sign.COMMITTED_LATELY | Sign.HOME_BELOW_MIN_INSYNC,
 )

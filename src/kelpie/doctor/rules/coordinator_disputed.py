@@ -230,5 +230,5 @@ RULE = Rule.of(
     __name__,
     judge,
     Presentation("has a disputed coordinator", "have a disputed coordinator"),
-    asked_for=Sign.HOME_IN_DOUBT | Sign.LOOKED_UP | Sign.REFUSED | Sign.NO_REPLY,
+    asked_for=Sign.HOME_IN_DOUBT | Sign.LOOKED_UP | Sign.DISOWNED | Sign.NO_REPLY,
 )

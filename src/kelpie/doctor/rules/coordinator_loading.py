@@ -143,5 +143,5 @@ RULE = Rule.of(
     Presentation(
         "waits for a coordinator that is loading", "wait for a coordinator that is loading", stops_group=True
     ),
-    asked_for=Sign.HOME_IN_DOUBT | Sign.REFUSED | Sign.NO_REPLY | Sign.LOG_LINES,
+    asked_for=Sign.HOME_IN_DOUBT | Sign.LOADING | Sign.NO_REPLY | Sign.LOG_LINES,
 )

@@ -159,7 +159,7 @@ RULE = Rule.of(
     | Sign.LISTED_TWICE
     | Sign.NOT_DESCRIBED
     | Sign.NO_REPLY
-    | Sign.REFUSED
+    | Sign.LOADING
     | Sign.REBALANCING
     | Sign.MEMBERS
     | Sign.REMOVED

@@ -34,7 +34,13 @@ from collections.abc import Sequence
 from kelpie.cluster import commands
 from kelpie.cluster.topics import Existence
 from kelpie.doctor.case import OFFSET_FETCH, Case
-from kelpie.doctor.coordinator_replies import answer_evidence, first_and_last, last_replies, lookups
+from kelpie.doctor.coordinator_replies import (
+    AUTHORISATION_ERRORS,
+    answer_evidence,
+    first_and_last,
+    last_replies,
+    lookups,
+)
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.membership import topics_of_members
 from kelpie.doctor.rule import Presentation, Rule
@@ -44,11 +50,6 @@ from kelpie.model.words import listed
 from kelpie.observations import Event, EventKind
 
 _TOPIC_REFUSED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-_REFUSALS = {
-    _TOPIC_REFUSED,
-    ErrorCode.GROUP_AUTHORIZATION_FAILED,
-    ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
-}
 _SAME_MOMENT_MS = 10_000
 """A commit that is newer may have come after the question."""
 _MOVES_ON = {EventKind.JOINED, EventKind.ASSIGNED, EventKind.CONSUMED}
@@ -60,7 +61,7 @@ def judge(case: Case) -> Judgement:
         return _clients_refused(case, of_clients)
     replies = last_replies(case)
     answers = (*replies, *lookups(case).values())
-    refusals = answer_evidence(row for row in answers if row.error in _REFUSALS)
+    refusals = answer_evidence(row for row in answers if row.error in AUTHORISATION_ERRORS)
     of_topics = [row for _, row in sorted(case.committed.items()) if row.error == _TOPIC_REFUSED]
     hidden = _hidden(case)
     if refusals or of_topics or hidden:
@@ -166,9 +167,8 @@ RULE = Rule.of(
         "is refused for want of a permission", "are refused for want of a permission", silences=True
     ),
     asked_for=Sign.LOG_LINES
-    | Sign.REFUSED
+    | Sign.NOT_AUTHORISED
     | Sign.NO_REPLY
-    | Sign.LOOKED_UP
     | Sign.OFFSET_REFUSED
     | Sign.TOPIC_IN_DOUBT
     | Sign.UNTOLD_OFFSET,

@@ -60,6 +60,19 @@ _LONG_ENOUGH_MS = 5_000
 """In a new cluster the first lookup creates the topic: that takes less, and is answered with 15 too."""
 
 
+class _Leaderless(NamedTuple):
+    """What is the same for all groups of an offsets partition without a leader."""
+
+    state: str
+    dead: tuple[int, ...]
+    since: Instant | None
+    """When the last replica went, or the time of the first report that there is no leader."""
+    evidence: tuple[Evidence, ...]
+    starts: tuple[Remedy, ...]
+    """Remedies that give it a leader again."""
+    last_resort: Remedy
+
+
 class _Past(NamedTuple):
     """The last period without a leader, now over. `since` is None if nobody saw it begin."""
 
@@ -79,7 +92,7 @@ def judge(case: Case) -> Judgement:
     if has_leader is None:
         return undetermined(f"whether broker {view.leader}, the leader of {partition}, is alive")
     if not has_leader:
-        return _found(case, view)
+        return _found(case, case.cluster.once(_leaderless, view))
     past = _past(case.cluster, partition, view)
     return _is_over(case, partition, past) if past is not None else ABSENT
 
@@ -115,7 +128,7 @@ def judge_rest(cluster: ClusterView, cases: Sequence[Case]) -> Judgement:
         cause=OFFSETS_TOPIC,
         brokers=dead,
         partitions=leaderless,
-        check=_check(cluster),
+        check=_check(cluster, "--unavailable-partitions"),
     )
 
 
@@ -126,11 +139,11 @@ def _by_answers(case: Case) -> Judgement | None:
     answers = lookups(case)
     if answers:
         missing = all(answer.error is _UNAVAILABLE for answer in answers.values())
-        return _found(case, None) if missing else ABSENT
+        return _unavailable(case) if missing else ABSENT
     failures = _failed_lookups(case)
     if failures:
         lasted = (failures[-1].at or 0) - (failures[0].at or 0)
-        return _found(case, None) if lasted >= _LONG_ENOUGH_MS else None
+        return _unavailable(case) if lasted >= _LONG_ENOUGH_MS else None
     succeeded = any(event.kind is EventKind.COORDINATOR_FOUND for event in case.events)
     return ABSENT if succeeded else None
 
@@ -146,42 +159,96 @@ def _failed_lookups(case: Case) -> Sequence[Event]:
     return failures
 
 
-def _found(case: Case, view: PartitionView | None) -> Finding:
-    partition = case.offsets_partition
-    replicas = view.replicas if view else ()
-    dead = sorted(node for node in replicas if case.cluster.is_alive(node) is False)
-    return RULE.finding(
-        Severity.CRITICAL,
-        case.group,
-        f"Group {case.group} has no coordinator: {_state(case, view)}.",
-        why="Until it has a leader, nobody in this group can join, fetch committed offsets or commit.",
-        evidence=_evidence(case, view),
-        remedies=[
-            *(leader_remedies(case.cluster, [view]) if view is not None else ()),
-            *_remedies(case, view),
-        ],
-        cause=str(partition or case.group),
-        brokers=dead,
-        partitions=[partition] if partition else [],
-        since=_since(case, replicas),
-        check=_check(case.cluster),
+def _leaderless(cluster: ClusterView, view: PartitionView) -> _Leaderless:
+    losses = list(cluster.leader_losses(view.name))
+    moments = [event.at for event in losses if event.at is not None]
+    last_loss = cluster.last_loss(view.replicas)
+    if last_loss is not None:
+        moments.append(last_loss)
+    return _Leaderless(
+        _state(view),
+        tuple(sorted(node for node in view.replicas if cluster.is_alive(node) is False)),
+        min(moments, default=None),
+        (
+            Evidence.of(view, _described(view)),
+            *dead_evidence(cluster, view.replicas),
+            *quotes(losses[-1:]),
+        ),
+        tuple(leader_remedies(cluster, [view])),
+        _last_resort(cluster, view.name, view),
     )
 
 
-def _check(cluster: ClusterView) -> str:
-    return checks.offsets_topic(cluster, "--unavailable-partitions")
+def _found(case: Case, home: _Leaderless) -> Finding:
+    """Brokers describe the partition of the group."""
+    return _finding(
+        case,
+        home.state,
+        evidence=[*home.evidence, *_of_group(case)],
+        remedies=[*home.starts, _move(case), home.last_resort],
+        dead=home.dead,
+        since=home.since if home.since is not None else _first_failure(case),
+    )
 
 
-def _state(case: Case, view: PartitionView | None) -> str:
-    if view is None:
-        where = str(case.offsets_partition or f"its partition of {OFFSETS_TOPIC}")
-        failures = _failed_lookups(case)
-        if lookups(case) or not failures:
-            return f"{where} has no leader, as all say that were asked"
-        return (
-            f"its clients asked {counted(len(failures), 'time')} from {moment(failures[0].at)} on, and were "
-            f"told each time that there is none: {where} has no leader"
-        )
+def _unavailable(case: Case) -> Finding:
+    """No broker describes the partition of the group."""
+    cluster, partition = case.cluster, case.offsets_partition
+    losses = list(cluster.leader_losses(partition))
+    moments = [event.at for event in losses if event.at is not None]
+    where = commands.kelpie("where", cluster, name=case.group)
+    return _finding(
+        case,
+        _state_by_answers(case),
+        evidence=[*quotes(losses[-1:]), *_of_group(case)],
+        remedies=[Remedy("See which partition it is, and which brokers hold it.", where), _move(case)]
+        if partition is None
+        else [_move(case), _last_resort(cluster, partition, None)],
+        since=min(moments) if moments else _first_failure(case),
+    )
+
+
+def _finding(
+    case: Case,
+    state: str,
+    *,
+    evidence: Sequence[Evidence],
+    remedies: Sequence[Remedy],
+    dead: Sequence[int] = (),
+    since: Instant | None,
+) -> Finding:
+    partition = case.offsets_partition
+    return RULE.finding(
+        Severity.CRITICAL,
+        case.group,
+        f"Group {case.group} has no coordinator: {state}.",
+        why="Until it has a leader, nobody in this group can join, fetch committed offsets or commit.",
+        evidence=evidence,
+        remedies=remedies,
+        cause=str(partition or case.group),
+        brokers=dead,
+        partitions=[partition] if partition else [],
+        since=since,
+        check=case.cluster.once(_check, "--unavailable-partitions"),
+    )
+
+
+def _check(cluster: ClusterView, option: str) -> str:
+    return checks.offsets_topic(cluster, option)
+
+
+def _state_by_answers(case: Case) -> str:
+    where = str(case.offsets_partition or f"its partition of {OFFSETS_TOPIC}")
+    failures = _failed_lookups(case)
+    if lookups(case) or not failures:
+        return f"{where} has no leader, as all say that were asked"
+    return (
+        f"its clients asked {counted(len(failures), 'time')} from {moment(failures[0].at)} on, and were "
+        f"told each time that there is none: {where} has no leader"
+    )
+
+
+def _state(view: PartitionView) -> str:
     if not view.replicas:
         held = "its replicas are on brokers that are gone, and that Kafka 0.9 does not name"
     else:
@@ -192,26 +259,14 @@ def _state(case: Case, view: PartitionView | None) -> str:
     return f"{view.name} is led by broker {view.leader}, which is dead; {held}"
 
 
-def _since(case: Case, replicas: Sequence[int]) -> Instant | None:
-    """When the last replica went, or the time of the first report that there is no leader."""
-    losses = case.cluster.leader_losses(case.offsets_partition)
-    moments = [event.at for event in losses if event.at is not None]
-    last_loss = case.cluster.last_loss(replicas)
-    if last_loss is not None:
-        moments.append(last_loss)
+def _first_failure(case: Case) -> Instant | None:
     failures = _failed_lookups(case)
-    if not moments and failures and failures[0].at is not None:
-        moments.append(failures[0].at)
-    return min(moments, default=None)
+    return failures[0].at if failures else None
 
 
-def _evidence(case: Case, view: PartitionView | None) -> list[Evidence]:
-    evidence = []
-    if view is not None:
-        evidence.append(Evidence.of(view, _described(view)))
-        evidence += dead_evidence(case.cluster, view.replicas)
-    evidence += quotes(list(case.cluster.leader_losses(case.offsets_partition))[-1:])
-    evidence += answer_evidence(row for row in lookups(case).values() if row.error is _UNAVAILABLE)
+def _of_group(case: Case) -> list[Evidence]:
+    """What tells of this group alone."""
+    evidence = answer_evidence(row for row in lookups(case).values() if row.error is _UNAVAILABLE)
     failures = _failed_lookups(case)
     evidence += quotes(failures[:1])
     if len(failures) > 1:
@@ -258,23 +313,21 @@ def _is_over(case: Case, partition: TopicPartition, past: _Past) -> Finding:
     )
 
 
-def _remedies(case: Case, view: PartitionView | None) -> list[Remedy]:
-    cluster, partition = case.cluster, case.offsets_partition
-    move = Remedy(
+def _move(case: Case) -> Remedy:
+    return Remedy(
         "If its replicas are gone for good, move the group, offsets and all, to a healthy partition.",
-        commands.kelpie("rehome", cluster, name=case.group),
+        commands.kelpie("rehome", case.cluster, name=case.group),
     )
-    if partition is None:
-        where = commands.kelpie("where", cluster, name=case.group)
-        return [Remedy("See which partition it is, and which brokers hold it.", where), move]
+
+
+def _last_resort(cluster: ClusterView, partition: TopicPartition, view: PartitionView | None) -> Remedy:
     nobody = view is not None and all(cluster.is_alive(node) is False for node in view.replicas)
     first = "with one of its replicas started, " if nobody else ""
-    elect = Remedy(
+    return Remedy(
         f"Last resort: {first}elect a leader that was not in sync. Commits that only dead brokers have are "
         "lost.",
         commands.kelpie("elect", cluster, "--unclean", name=partition),
     )
-    return [move, elect]
 
 
 RULE = Rule.of(
@@ -290,5 +343,5 @@ RULE = Rule.of(
         silences=True,
     ),
     judge_cluster=judge_rest,
-    asked_for=Sign.HOME_IN_DOUBT,
+    asked_for=Sign.HOME_IN_DOUBT | Sign.HOME_LEADERLESS,
 )

@@ -82,6 +82,7 @@ _ORDINARY = ("probing rebalance", "followup rebalance", "follow-up rebalance")
 _SINK_TASK = "connector-consumer-"
 """How the client ids of a sink connector's tasks begin, unless a connector overrides them."""
 _LEAVING = (EventKind.MEMBER_LEFT, EventKind.LEAVING)
+_NO_GENERATIONS = ("its generations: the history of __consumer_offsets", BROKER_LOGS)
 
 
 def judge(case: Case) -> Judgement:
@@ -96,7 +97,7 @@ def judge(case: Case) -> Judgement:
         return _seen(case, states, len(rebalancing))
     if changes or case.history_from is not None:
         return ABSENT
-    return undetermined("its generations: the history of __consumer_offsets", BROKER_LOGS)
+    return undetermined(*_NO_GENERATIONS)
 
 
 def _counts(case: Case, change: GenerationChange) -> bool:
@@ -275,5 +276,7 @@ RULE = Rule.of(
     __name__,
     judge,
     Presentation("rebalances again and again", "rebalance again and again", "one rebalance after the other"),
-    asked_for=Sign.LOG_LINES | Sign.MANY_GENERATIONS | Sign.REBALANCING | Sign.NO_HISTORY,
+    asked_for=Sign.LOG_LINES | Sign.MANY_GENERATIONS | Sign.REBALANCING,
+    otherwise=undetermined(*_NO_GENERATIONS),
+    absent_for=Sign.HISTORY_READ,
 )

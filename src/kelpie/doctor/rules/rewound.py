@@ -168,5 +168,5 @@ RULE = Rule.of(
     | Sign.UNTOLD_OFFSET
     | Sign.ANOTHER_TOPIC
     | Sign.OFFSET_REFUSED
-    | Sign.NO_HISTORY,
+    | Sign.SEEN_ONCE,
 )

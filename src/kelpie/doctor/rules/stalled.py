@@ -236,5 +236,9 @@ RULE = Rule.of(
     judge,
     Presentation("stands still", "stand still", stops_group=True),
     of_share_groups=True,
-    asked_for=POSITION_OPEN | Sign.MEMBERS_UNKNOWN | Sign.HOME_IN_DOUBT | Sign.REBALANCING,
+    asked_for=POSITION_OPEN
+    | Sign.MEMBERS_UNKNOWN
+    | Sign.HOME_IN_DOUBT
+    | Sign.HOME_LEADERLESS
+    | Sign.REBALANCING,
 )
