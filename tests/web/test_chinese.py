@@ -22,14 +22,14 @@ _HAN = re.compile(r"[\u4e00-\u9fff]")
 _PLACE = re.compile(r"%\(\w+\)[sd]")
 _TAG = re.compile(r"<[^>]+>")
 SAME = {
+    "broker",
+    "brokers",
+    "zookeeper",
     "Broker",
     "Broker %(id)s",
     "Broker %(node)s",
     "Brokers",
-    "Coordinator",
     "Leader",
-    "Rebalance",
-    "Rebalances",
     "%(severity)s: %(count)s",
 }
 """Words of Kafka that Chinese readers use as they are."""

@@ -137,7 +137,7 @@ class Nodes:
     def name_of(self, node_id: int) -> str:
         """A broker in words: "broker 2 (10.0.0.2:9092)"."""
         broker = self.brokers.get(node_id)
-        return f"broker {node_id}" if broker is None else f"broker {node_id} ({broker.address})"
+        return f"broker {node_id}" if broker is None else f"broker {node_id:d} ({broker.address})"
 
     async def versions(self, node_id: int) -> BrokerVersions:
         return (await self.connection(node_id)).versions

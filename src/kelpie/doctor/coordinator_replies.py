@@ -34,7 +34,7 @@ def answer_evidence(rows: Iterable[CoordinatorAnswer]) -> list[Evidence]:
 @lru_cache(maxsize=1024)
 def _answer(asked: str, error: ErrorCode, node_id: int, address: str) -> str:
     """A broker is asked for thousands of groups at once, and mostly answers the same of each."""
-    answer = describe(error) if error else f"broker {node_id} ({address or 'no address'})"
+    answer = describe(error) if error else f"broker {node_id:d} ({address or 'no address'})"
     return f"{asked} → {answer}"
 
 

@@ -49,8 +49,9 @@ def evidence_of(
             case LogEnds():
                 evidence.append(Evidence.of(row, f"{row.name}: {_ends(row)}"))
             case Point():
-                verb = "committed" if row.is_commit else "stood at"
-                evidence.append(Evidence.of(row, f"{name}: {verb} {_offset(row.offset, row.leader_epoch)}"))
+                place = _offset(row.offset, row.leader_epoch)
+                text = f"{name}: committed {place}" if row.is_commit else f"{name}: stood at {place}"
+                evidence.append(Evidence.of(row, text))
     return evidence
 
 

@@ -10,7 +10,7 @@ from kelpie.model.numbers import whole_number
 from kelpie.model.words import counted, first_of, listed, numbered, ranges
 
 _MANY = 5
-_NO_PLURAL = {"history", "settings", "zookeeper"}
+_NO_PLURAL = {"history", "settings", "sizes", "zookeeper"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,12 +121,14 @@ def _said(part: Part, severity: Severity, total: int) -> str:
     groups, presentation = _hit(part, severity), part.presentation
     if not groups:
         return part.findings[0].summary.partition(". ")[0].rstrip(".")
-    hit = f"{len(groups):,} of {counted(total, 'group')}"
+    number, is_one = len(groups), total == 1
     if part.is_over:
-        return f"{hit} had {presentation.when_over or part.name}, which is over"
+        what = presentation.when_over or part.name
+        return f"{number:,} of {total:,} {'group' if is_one else 'groups'} had {what}, which is over"
     if not presentation.of_one:
-        return f"{hit}: {part.name.replace('-', ' ')}"
-    return f"{hit} {presentation.of_one if len(groups) == 1 else presentation.of_many}"
+        return f"{number:,} of {total:,} {'group' if is_one else 'groups'}: {part.name.replace('-', ' ')}"
+    words = presentation.of_one if number == 1 else presentation.of_many
+    return f"{number:,} of {total:,} {'group' if is_one else 'groups'} {words}"
 
 
 def others(diagnosis: Diagnosis) -> str:

@@ -76,9 +76,9 @@ def _losses(diagnosis: Diagnosis) -> list[TimelineEntry]:
     for node, outages in diagnosis.cluster.outages.items():
         name = diagnosis.cluster.broker_name(node)
         for outage in outages:
-            how = "shut down" if outage.orderly else "lost"
+            went = f"{name} shut down" if outage.orderly else f"{name} lost"
             if outage.since is not None:
-                entries.append(TimelineEntry(outage.since, f"{name} {how}", outage.source))
+                entries.append(TimelineEntry(outage.since, went, outage.source))
             if outage.until is not None:
                 entries.append(TimelineEntry(outage.until, f"{name} back", outage.source))
     return entries

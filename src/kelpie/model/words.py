@@ -21,7 +21,7 @@ def counted(number: int, thing: str, things: str = "") -> str:
 def first_of(things: Sequence[object], most: int) -> str:
     """Of five, at most two: "1, 2 and 3 more"."""
     rest = len(things) - most
-    return listed([*things[:most], f"{rest} more"] if rest > 0 else things)
+    return listed([*things[:most], f"{rest:d} more"] if rest > 0 else things)
 
 
 def numbered(thing: str, numbers: Sequence[int]) -> str:

@@ -6,6 +6,7 @@ language, it prints all messages.
 
 import sys
 from io import BytesIO
+from itertools import takewhile
 from pathlib import Path
 
 from babel.messages.catalog import Catalog
@@ -36,14 +37,21 @@ def messages() -> Catalog:
 
 def update(language: str) -> Path:
     name = language.replace("-", "_")
-    path = _FOLDER / "locale" / f"{name}.po"
-    catalogue = Catalog(locale=name, project="kelpie", fuzzy=False)
+    return bring_up_to_date(_FOLDER / "locale" / f"{name}.po", messages(), name)
+
+
+def bring_up_to_date(path: Path, found: Catalog, name: str) -> Path:
+    """New messages come in without a translation, old ones go out; the comment on top of the file stays."""
+    catalogue, comment = Catalog(locale=name, project="kelpie", fuzzy=False), ""
     if path.exists():
-        catalogue = read_po(BytesIO(path.read_bytes()), locale=name)
-    catalogue.update(messages(), no_fuzzy_matching=True)
+        text = path.read_bytes()
+        lines = text.decode().splitlines(keepends=True)
+        comment = "".join(takewhile(lambda line: line.startswith("#"), lines))
+        catalogue = read_po(BytesIO(text), locale=name)
+    catalogue.update(found, no_fuzzy_matching=True)
     catalogue.obsolete.clear()
     path.parent.mkdir(exist_ok=True)
-    path.write_bytes(_text(catalogue))
+    path.write_bytes(comment.encode() + _text(catalogue))
     return path
 
 

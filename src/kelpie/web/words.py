@@ -12,6 +12,7 @@ from kelpie.model.quoting import harmless
 from kelpie.model.time import Instant, iso_time
 from kelpie.model.words import duration, moment
 from kelpie.web.language import ENGLISH, N_, gettext, tag
+from kelpie.web.translation import Piece, pieces_of
 
 UNKNOWN = "–"
 _SHOWN_AT: ContextVar[str | None] = ContextVar("the time that a page shows")
@@ -30,6 +31,10 @@ _WORDS = {
         *(N_("static"), N_("rejoined")),
         # Translators: how traffic is known to be of a group.
         *(N_("counted"), N_("exact"), N_("apportioned"), N_("derived")),
+        # Translators: what could not be asked.
+        *(N_("broker"), N_("brokers"), N_("file"), N_("files"), N_("group"), N_("groups"), N_("history")),
+        *(N_("partition"), N_("partitions"), N_("settings"), N_("sizes"), N_("topic"), N_("topics")),
+        N_("zookeeper"),
         # Translators: the health of a partition.
         *(N_("no leader"), N_("leader dead"), N_("at risk"), N_("likely safe"), N_("safe")),
     )
@@ -73,10 +78,16 @@ def trend(change: float | None) -> str:
 
 
 def sentence(text: str) -> Markup:
-    """What the doctor says, marked as English where the page is not."""
+    """What the doctor says, in the language of the page; what has no translation is marked as English."""
     if tag() == ENGLISH:
         return escape(harmless(text))
-    return Markup('<span lang="en">{}</span>').format(harmless(text))
+    return Markup("").join(map(_piece, pieces_of(text, tag())))
+
+
+def _piece(piece: Piece) -> Markup:
+    if piece.is_english:
+        return Markup('<span lang="en">{}</span>').format(harmless(piece.text))
+    return escape(harmless(piece.text))
 
 
 def names(some: Sequence[str], most: int = 4) -> str:

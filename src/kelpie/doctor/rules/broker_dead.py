@@ -116,7 +116,7 @@ def _first(cluster: ClusterView, dead: Sequence[int], leaderless: Sequence[Parti
         text = f" Begin with broker {listed(wholly, 'or')}: it may lead {all_of_them} no leader"
         text += ", and nothing is lost."
     else:
-        shares = [f"broker {node} may lead {count}" for node, count in leads.most_common()]
+        shares = [f"broker {node:d} may lead {count:d}" for node, count in leads.most_common()]
         text = f" Of the {total} without a leader, {listed(shares)}: begin with these, and nothing is lost."
     risky = sorted({node for heir in heirs if heir.allows_unclean for node in heir.incomplete} & set(dead))
     if risky:

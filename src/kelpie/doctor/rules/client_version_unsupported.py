@@ -45,19 +45,19 @@ def judge(case: Case) -> Judgement:
 
 def _found(case: Case, lines: LogLines) -> Finding:
     event = lines.events[-1]
-    older = "consumer" if _client_is_older(event) else "broker"
+    is_older = _client_is_older(event)
     return RULE.finding(
         lines.severity(Severity.WARNING if case.members else Severity.CRITICAL),
         case.group,
-        f"In group {case.group}, {lines.who} cannot talk to the brokers: the {older} is too old. "
-        f"{_versions(event)}; {lines.how_often}.",
+        f"In group {case.group}, {lines.who} cannot talk to the brokers: the "
+        f"{'consumer' if is_older else 'broker'} is too old. {_versions(event)}; {lines.how_often}.",
         why="Without a version of the request in common the consumer reads nothing.",
         evidence=lines.evidence,
         remedies=[
             Remedy(
                 "Upgrade the client library of the consumer: 2.1 or later works with all brokers up to 4.x."
             )
-            if older == "consumer"
+            if is_older
             else Remedy("Upgrade the brokers, or use a client library that is not newer than they are.")
         ],
         members=lines.names,

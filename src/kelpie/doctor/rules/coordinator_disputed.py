@@ -180,15 +180,15 @@ def _sides(views: Mapping[int, PartitionView], named: Mapping[int | None, int]) 
     for told_by, leader in sides.items():
         brokers_by_leader[leader].append(told_by if told_by is not None else _TOOL)
     return ", ".join(
-        f"{_say(sorted(brokers))} {f'broker {leader}' if leader >= 0 else 'nobody'}"
+        _say(sorted(brokers), f"broker {leader}" if leader >= 0 else "nobody")
         for leader, brokers in sorted(brokers_by_leader.items(), key=lambda side: (-len(side[1]), side[0]))
     )
 
 
-def _say(nodes: list[int]) -> str:
+def _say(nodes: list[int], leader: str) -> str:
     if nodes == [_TOOL]:
-        return "a tool says"
-    return f"{numbered('broker', nodes)} {'says' if len(nodes) == 1 else 'say'}"
+        return f"a tool says {leader}"
+    return f"{numbered('broker', nodes)} {'says' if len(nodes) == 1 else 'say'} {leader}"
 
 
 def _behind(views: Mapping[int, PartitionView]) -> list[int]:

@@ -108,7 +108,7 @@ def _how(state: GroupState, most: Member) -> str:
 def _described(member: Member) -> str:
     counts = Counter(name.topic for name in member.assigned or ())
     per_topic = ", ".join(f"{topic} {count}" for topic, count in counts.most_common(_MOST_TOPICS))
-    more = f", {len(counts) - _MOST_TOPICS} more topics" if len(counts) > _MOST_TOPICS else ""
+    more = f", {len(counts) - _MOST_TOPICS:d} more topics" if len(counts) > _MOST_TOPICS else ""
     detail = f" ({per_topic}{more})" if counts else ""
     return f"{member.member_id}: {counted(load(member), 'partition')}{detail}"
 

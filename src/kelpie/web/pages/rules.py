@@ -3,8 +3,9 @@
 from starlette.exceptions import HTTPException
 
 from kelpie.doctor.rules import rules
-from kelpie.web.language import N_, gettext
+from kelpie.web.language import N_, gettext, tag
 from kelpie.web.pages.page import Page
+from kelpie.web.translation import rule_paragraphs
 
 
 def all_rules() -> Page:
@@ -18,7 +19,7 @@ def one_rule(code: str) -> Page:
     if rule is None:
         raise HTTPException(404, N_("There is no rule of this code."))
     data = {"code": rule.code, "name": rule.name, "text": rule.page}
-    paragraphs = rule.page.split("\n\n")[1:]
+    paragraphs = rule_paragraphs(rule, tag())
     return Page(
         "rule.html", data, {"title": f"{rule.code} {rule.name}", "rule": rule, "paragraphs": paragraphs}
     )
