@@ -101,6 +101,8 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("src/kelpie/repair/shown_plans.py", "read_text"): _STATE,
     ("src/kelpie/lab/scenarios/stage.py", "read"): "a function of that name, which asks the lab",
     ("src/kelpie/web/catalogue.py", "read_bytes"): _OWN,
+    ("src/kelpie/web/translation/__init__.py", "read_bytes"): _OWN,
+    ("src/kelpie/web/translation/extraction.py", "read_text"): _OWN,
     ("src/kelpie/cli/lab.py", "readline"): "what the user types",
     ("bench/__main__.py", "read_text"): "the page of benchmarks",
     ("bench/pipeline_logs.py", "readline"): "a file of this project",
