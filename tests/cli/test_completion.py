@@ -1,7 +1,11 @@
 """Scripts of `kelpie completion`, read by the shells themselves where they are installed."""
 
+import os
+import pty
+import select
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -105,3 +109,44 @@ def test_fish_completes(scripts: dict[str, Path], tmp_path: Path) -> None:
         cwd=tmp_path,
     )
     assert [line.split("\t")[0] for line in done.stdout.splitlines()] == ["groups", "slow-poll"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "completed"),
+    [("kelpie gr", "kelpie groups"), ("kelpie lab run slow", "kelpie lab run slow-poll")],
+)
+def test_zsh_completes(typed: str, completed: str, scripts: dict[str, Path], tmp_path: Path) -> None:
+    """Zsh completes on a terminal only: it gets one, and Tab is pressed there."""
+    if shutil.which("zsh") is None:
+        pytest.skip("zsh is not installed")
+    shutil.copy(scripts["zsh"], tmp_path / "_kelpie")
+    ours, of_shell = pty.openpty()
+    shell = subprocess.Popen(
+        ["zsh", "-f", "-i"],
+        stdin=of_shell,
+        stdout=of_shell,
+        stderr=of_shell,
+        cwd=tmp_path,
+        env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), "TERM": "dumb"},
+        start_new_session=True,
+    )
+    try:
+        begin = f"fpath=({tmp_path} $fpath); autoload -U compinit; compinit -u -D; PS1='ready''> '\n"
+        os.write(ours, begin.encode())
+        _read_until(ours, "ready> ")
+        os.write(ours, f"{typed}\t".encode())
+        assert completed in _read_until(ours, completed)
+    finally:
+        shell.kill()
+        shell.wait()
+        os.close(ours)
+        os.close(of_shell)
+
+
+def _read_until(terminal: int, text: str, limit_s: float = 60) -> str:
+    """What the terminal shows, up to the end of this text, or all that comes in time."""
+    shown, deadline = "", time.monotonic() + limit_s
+    while text not in shown and time.monotonic() < deadline:
+        if select.select([terminal], [], [], 0.5)[0]:
+            shown += os.read(terminal, 4096).decode(errors="replace")
+    return shown

@@ -229,6 +229,7 @@ class Scraped:
     [
         ("lag-grows", 1, 900.0, {"KafkaGroupFallsBehind"}),
         ("rewound", 1, 30.0, {"KafkaGroupNeedsCare"}),
+        ("rebalance-storm", 2, 6.0, {"KafkaGroupRebalancesAgainAndAgain"}),
     ],
 )
 def test_a_scenario_raises_the_alerts_about_it(

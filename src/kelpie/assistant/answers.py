@@ -9,7 +9,7 @@ from typing import TypeVar
 from kelpie.api.examining import groups_of
 from kelpie.doctor.broker_loss import BrokerLoss
 from kelpie.doctor.finding import Finding
-from kelpie.doctor.group_history import GroupHistory, Value
+from kelpie.doctor.group_history import GroupHistory, Rebalance, Value
 from kelpie.doctor.overview import GroupOverview
 from kelpie.doctor.report import verdict
 from kelpie.documents.declaring import TypedDict, document
@@ -205,10 +205,7 @@ def loss_answer(losses: Sequence[BrokerLoss], at: Instant | None) -> LossAnswer:
 
 
 def history_answer(group: str, history: GroupHistory) -> HistoryAnswer:
-    rebalances = [
-        (row.at, f"generation {row.generation}, {row.members} members, {row.cause} {row.reason}".strip())
-        for row in history.rebalances
-    ]
+    rebalances = [(row.at, _rebalance(row)) for row in history.rebalances]
     departures = [
         (row.at, f"{row.member} {row.why} {row.reason} ({row.source or 'no source'})")
         for row in history.departures
@@ -223,6 +220,13 @@ def history_answer(group: str, history: GroupHistory) -> HistoryAnswer:
         "departures": _events(departures),
         "departures_left_out": _left_out(departures, MOST_ROWS),
     }
+
+
+def _rebalance(row: Rebalance) -> str:
+    """Only what is known of it."""
+    generation = f"generation {row.generation}" if row.generation is not None else ""
+    members = f"{row.members} members" if row.members is not None else ""
+    return ", ".join(filter(None, [generation, members, f"{row.cause} {row.reason}".strip()]))
 
 
 def _finding(finding: Finding) -> FindingRow:
