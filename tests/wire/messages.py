@@ -4,6 +4,8 @@ Hypothesis draws a seed and the message comes from that: drawing every field of 
 as long, and what fails is small enough to be read as it is.
 """
 
+from collections.abc import Sequence
+from itertools import cycle, islice
 from random import Random
 from typing import Any
 
@@ -38,6 +40,24 @@ def messages(cls: type[Any], version: int) -> st.SearchStrategy[Any]:
     """Messages of one version."""
     at = layout(cls, version)
     return st.integers(0, 2**32 - 1).map(lambda seed: _struct(at, Random(seed)))
+
+
+def several_messages(
+    cls: type[Any], versions: Sequence[int], count: int
+) -> st.SearchStrategy[list[tuple[int, Any]]]:
+    """So many messages as one example, with their versions: one version after the other, from any one on.
+
+    Hypothesis takes more time for an example than most tests take for a message.
+    """
+    layouts = [layout(cls, version) for version in versions]
+
+    def of(seed: int) -> list[tuple[int, Any]]:
+        random = Random(seed)
+        first = random.randrange(len(layouts))
+        chosen = islice(cycle(layouts), first, first + count)
+        return [(at.version, _struct(at, random)) for at in chosen]
+
+    return st.integers(0, 2**32 - 1).map(of)
 
 
 def _struct(at: Layout, random: Random) -> Any:

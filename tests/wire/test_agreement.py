@@ -6,14 +6,13 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from kelpie.errors import ErrorCode
 from kelpie.wire.apis import NAMES, api
 from kelpie.wire.compiler import decode, encode
 from kelpie.wire.compiler.layout import FieldAt, layout
 from kelpie.wire.schema import notes_of
-from tests.wire.messages import messages, versions_of
+from tests.wire.messages import several_messages, versions_of
 from tests.wire.oracles import REQUEST, RESPONSE, KafkaPython, Kio, differences
 
 KAFKA_PYTHON = KafkaPython()
@@ -99,15 +98,13 @@ def test_messages_agree_with_other_readings_of_the_schemas(pair: tuple[int, str]
     key, kind = pair
     oracles = oracles_by_version(key, kind)
 
-    @settings(QUICK, max_examples=70)
-    @given(
-        st.one_of([st.tuples(st.just(version), messages(ours(key, kind), version)) for version in oracles])
-    )
-    def check(versioned: tuple[int, Any]) -> None:
-        version, message = versioned
-        for oracle in oracles[version]:
-            rules = OF_KIO if oracle is KIO else NO_ERROR if pair == API_VERSIONS_RESPONSE else None
-            agrees(oracle, key, kind, version, fitted(message, version, rules) if rules else message)
+    @settings(QUICK, max_examples=2)
+    @given(several_messages(ours(key, kind), list(oracles), count=35))
+    def check(drawn: list[tuple[int, Any]]) -> None:
+        for version, message in drawn:
+            for oracle in oracles[version]:
+                rules = OF_KIO if oracle is KIO else NO_ERROR if pair == API_VERSIONS_RESPONSE else None
+                agrees(oracle, key, kind, version, fitted(message, version, rules) if rules else message)
 
     check()
 
