@@ -62,6 +62,12 @@ def options(libraries: Path) -> tuple[str, ...]:
     return (*QUIET, f"-XX:SharedArchiveFile={archive}")
 
 
+def is_missing(libraries: Path) -> bool:
+    """Whether there is none of a release of Kafka, and one can be made."""
+    archive = archive_of(libraries, _KIND)
+    return archive is not None and not archive.exists()
+
+
 def recording(folder: Path) -> tuple[str, ...]:
     """Options for Java to list the classes that it loads, in a file of its own in this folder."""
     return (f"-XX:DumpLoadedClassList={folder}/%p{_LIST}",)

@@ -226,7 +226,7 @@ class RealCluster(Fleet):
                 self._spawn(node)
         self._wait_ready(self.nodes.values())
         self._opening = False
-        if self._archives_classes:
+        if self._archives_classes and class_archive.is_missing(self._libraries()):
             self.tool("kafka-topics", "--list")  # What tools load is listed, too.
             class_archive.make(self._libraries(), self.root)
 
