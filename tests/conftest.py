@@ -61,7 +61,12 @@ _SHARED = (
         "tests/client/zookeeper_consumer/test_mixed_group.py",
         "tests/client/test_other_groups_real.py",
         "tests/client/test_survey_real.py",
+        "tests/client/test_zookeeper_nodes.py",
+        "tests/collect/test_zookeeper.py",
         "tests/evidence/test_history.py",
+        "tests/guard/test_on_real.py",
+        "tests/real/test_cluster.py",
+        "tests/real/test_kraft_storage.py",
         "tests/real/test_releases.py",
     ),
 )
@@ -107,30 +112,61 @@ def _is_real(item: pytest.Item) -> bool:
 
 
 _FIRST = [paths[0] for paths in _SHARED]
+_LONG_FILES = (
+    "tests/test_wheel.py",
+    "tests/assistant/test_server.py",
+    "tests/cli/test_main.py",
+    "tests/cli/test_reference.py",
+    "tests/doctor/test_matrix_replay.py",
+    "tests/documentation/",
+    "tests/web/access/test_browser_login.py",
+    "tests/web/lab/test_lab_pages.py",
+    "tests/web/test_browser.py",
+)
+"""Few tests that take long: a browser, a wheel, commands, recordings."""
 
 
-def _order(items: Sequence[pytest.Item]) -> tuple[int, bool, bool, int]:
-    """After the shared ones, tests on real Kafka take longest, then random examples."""
+def _order(items: Sequence[pytest.Item]) -> tuple[int, bool, bool, bool, int]:
+    """After the shared ones, tests on real Kafka take longest, then random examples. What is short comes
+    last, so that no process works alone in the end.
+    """
     group = _group(items[0].nodeid)
     place = _FIRST.index(group) if group in _FIRST else len(_FIRST)
     is_real = any(map(_is_real, items))
     is_random = any(is_hypothesis_test(getattr(item, "obj", None)) for item in items)
-    return place, not is_real, not is_random, -len(items)
+    return place, not is_real, not group.startswith(_LONG_FILES), not is_random, -len(items)
 
 
 _KILLING = ("/test_failover.py", "/test_killed_broker.py")
 
 
 _RELEASE = re.compile(r"\b(0\.[89]|2\.8|3\.9|4\.3)\b")
+_ON_OLD_RELEASES = {
+    "0.8": ("tests/guard/test_on_real.py",),
+    "0.9": (
+        "tests/cli/test_consume.py",
+        "tests/client/consumer/test_on_real.py::test_kafka_0_9",
+        "tests/client/zookeeper_consumer/test_commits.py",
+        "tests/client/zookeeper_consumer/test_mixed_group.py",
+        "tests/collect/test_zookeeper.py",
+        "tests/real/test_cluster.py",
+    ),
+}
+"""Tests that do not name their release in brackets, and do not use the newest one."""
+
+
+def _release(nodeid: str) -> str:
+    named = _RELEASE.search(nodeid.partition("[")[2])
+    old = (release for release, tests in _ON_OLD_RELEASES.items() if nodeid.startswith(tests))
+    return named[1] if named else next(old, "4.3")
 
 
 def _within_group(item: pytest.Item) -> tuple[bool, str]:
     """Tests that kill brokers of a shared cluster come first: a broker that starts again reads the logs of
     all topics, and every test makes some. Then one release after the other, so that few clusters are open.
     """
-    file, _, test = item.nodeid.partition("::")
-    release = _RELEASE.search(test.partition("[")[2]) if _group(file) == _FIRST[-1] else None
-    return not file.endswith(_KILLING), release[1] if release else "4.3"
+    file = item.nodeid.partition("::")[0]
+    return not file.endswith(_KILLING), _release(item.nodeid) if _group(file) == _FIRST[-1] else ""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -145,11 +181,26 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items[:] = chain.from_iterable(sorted(group, key=_within_group) for group in in_order)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Ten thousand tests are many objects, all of which stay: the garbage collector would look at them again
+    and again, for a sixth of the time that collecting tests takes.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Seven thousand tests are many objects, and the garbage collector looks at them again and again."""
+    """Afterwards, the collector need not look at them either. It comes after 20,000 new objects instead of
+    700: so little is made of a test that most of it is gone by then.
+    """
     session.stash[_ON_REAL] = {_group(item.nodeid) for item in session.items if _is_real(item)}
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 10, 10)
 
 
 _ON_REAL = pytest.StashKey[set[str]]()
@@ -261,9 +312,13 @@ def wait_until() -> Callable[..., None]:
 
     def wait(condition: Callable[[], object], *, limit_s: float = 60.0) -> None:
         deadline = time.monotonic() + limit_s
+        asked = time.monotonic()
         while not condition():
-            assert time.monotonic() < deadline, f"did not come true within {limit_s} s"
-            time.sleep(0.02)
+            answered = time.monotonic()
+            assert answered < deadline, f"did not come true within {limit_s} s"
+            # What takes long to ask also takes from what it waits for.
+            time.sleep(max(0.02, answered - asked))
+            asked = time.monotonic()
 
     return wait
 
@@ -284,6 +339,8 @@ def spark(
         "spark.sql.optimizer.excludedRules": (
             "org.apache.spark.sql.delta.metric.OptimizeConditionalIncrementMetric"
         ),
+        # As for brokers (kelpie.real.java): a tenth of the start and of the first queries.
+        "spark.driver.extraJavaOptions": "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote",
         "spark.local.dir": str(folder / "local"),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
     }

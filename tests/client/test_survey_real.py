@@ -12,7 +12,6 @@ from kelpie.client.settings import Settings
 from kelpie.client.survey import SurveyOptions, survey
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
-from kelpie.model.partitioning import partition_for
 from kelpie.observations import OFFSETS_TOPIC, GroupState, Observations
 from kelpie.real.cluster import RealCluster
 from kelpie.wire.api.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -130,50 +129,6 @@ def test_groups_of_the_newer_protocol_are_described_too(real_kafka: Callable[...
             seen = await survey(nodes, groups=["newer-nobody"], options=SurveyOptions(ends=False))
             absent = _state(seen, "newer-nobody")
             assert (absent.state, absent.error) == ("Dead", ErrorCode.GROUP_ID_NOT_FOUND)
-
-    _run(test)
-
-
-def test_one_broker_of_three_is_left(fresh_real_kafka: Callable[..., RealCluster]) -> None:
-    """Kafka's own tools leave the hit groups out, without a word; here each is named, and exactly these."""
-    partitions = 6
-    cluster = fresh_real_kafka(
-        brokers=3, offsets_topic_replication_factor=1, offsets_topic_num_partitions=partitions
-    )
-    groups = [f"group-{number}" for number in range(24)]
-
-    async def test() -> None:
-        settings = Settings.of(cluster.bootstrap_servers)
-        async with await Nodes.open(settings) as nodes:
-            living = Inhabitants(nodes)
-            await living.topic("orders", 3, 3)
-            for group in groups:
-                await living.commit(group, "orders", {0: 1})
-            healthy = await survey(nodes)
-            assert healthy.unasked == []
-        leaders = {row.partition: row.leader for row in healthy.partitions if row.topic == OFFSETS_TOPIC}
-        hit = {group for group in groups if leaders[partition_for(group, partitions)] != 1}
-        assert hit, "no group is on the brokers that die"
-        cluster.kill("2")
-        cluster.kill("3")
-
-        async def fenced() -> Observations | None:
-            seen = await survey(settings, known=groups)
-            alive = {row.leader for row in seen.partitions if row.topic == OFFSETS_TOPIC}
-            return seen if alive <= {1, -1} else None
-
-        seen = await until(fenced)
-        lost = {row.name for row in seen.unasked if row.kind == "group"}
-        assert lost == hit
-        assert {row.group for row in seen.committed} == set(groups) - hit
-        assert [row.node_id for row in seen.brokers if row.alive] == [1]
-        lookups = [row for row in seen.answers if row.asked == "FindCoordinator"]
-        assert {(row.group, row.error) for row in lookups} == {
-            (group, ErrorCode.COORDINATOR_NOT_AVAILABLE) for group in hit
-        }
-        # Topics with replicas on the living broker may have found a leader; Kafka 4 tells who else may lead.
-        leaderless = [row for row in seen.partitions if row.topic == OFFSETS_TOPIC and row.leader < 0]
-        assert any(row.eligible for row in leaderless)
 
     _run(test)
 

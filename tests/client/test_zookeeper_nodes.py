@@ -74,11 +74,12 @@ def test_a_node_that_vanishes_while_it_is_read_is_left_out(real_zookeeper: RealZ
             assert set(reader.nodes(paths)) == set(paths) - {"/map/gone"}
 
 
+@pytest.mark.parametrize("version", ["0.9.0.1", "2.8.2"])
 def test_a_server_before_3_6_is_read_with_a_request_for_each_node(
-    real_kafka: Callable[..., RealCluster],
+    real_kafka: Callable[..., RealCluster], version: str
 ) -> None:
-    """Kafka 2.8 brings ZooKeeper 3.5, which knows no multiRead and closes the connection."""
-    cluster = real_kafka("2.8.2")
+    """ZooKeeper 3.4 and 3.5, which these releases bring, know no multiRead and close the connection."""
+    cluster = real_kafka(version)
     hosts = str(cluster.zookeeper_connect)
     with kazoo_client(hosts) as client:
         create_nodes(client, {"/map": b"", "/map/a": b"1", "/map/ü": b"2", "/map/ü/x": b"3"})

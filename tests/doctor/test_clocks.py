@@ -43,7 +43,7 @@ def test_a_busy_group_is_never_stopped_and_a_stopped_one_is_found(
     async def play() -> None:
         environment = Environment.virtual()
         async with Stage(persona, lambda _: None, environment=environment, logs=tmp_path / "logs") as stage:
-            groups = await GroupPair.start(stage)
+            groups = await GroupPair.start(stage, pace_s=0.5)
 
             async def look() -> None:
                 settings = stage.settings(groups.cluster, "kelpie")

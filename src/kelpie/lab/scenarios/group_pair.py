@@ -29,30 +29,39 @@ class GroupPair:
         settings: Mapping[str, object] | None = None,
         topic: Mapping[str, object] | None = None,
         records: int = 5,
+        pace_s: float = 0.1,
         **options: Any,
     ) -> "GroupPair":
-        """Both groups commit regularly when this returns, and all is well. `options` are the cluster's."""
+        """Both groups commit regularly when this returns, and all is well. `options` are the cluster's.
+
+        `pace_s`: how often records come in, and how often both groups poll and commit. A long scenario costs
+        less with fewer steps in a second.
+        """
         cluster = await stage.cluster(1, config={**QUICK_AND_SMALL, **(settings or {})}, **options)
         cluster.create_topic(TOPIC, config=topic)
         stage.step(f"Groups {AFFECTED} and {HEALTHY} read {TOPIC}, and records come in all the time.")
-        groups = cls(
-            cluster,
-            Application(stage, cluster, AFFECTED, [TOPIC]).start(),
-            Application(stage, cluster, HEALTHY, [TOPIC]).start(),
+        pace_ms = round(1000 * pace_s)
+        intervals: dict[str, Any] = {"fetch_max_wait_ms": pace_ms, "auto_commit_interval_ms": pace_ms}
+        affected, healthy = (
+            Application(stage, cluster, group, [TOPIC], poll_s=pace_s, **intervals).start()
+            for group in (AFFECTED, HEALTHY)
         )
-        produce_steadily(stage, cluster, TOPIC, records)
+        groups = cls(cluster, affected, healthy)
+        produce_steadily(stage, cluster, TOPIC, records, pace_s)
         await groups.affected.until_at(PARTITION, 8 * records)
         await groups.healthy.until_at(PARTITION, 8 * records)
         await stage.calm(cluster)
         return groups
 
 
-def produce_steadily(stage: Stage, cluster: Cluster, topic: str, records: int = 5) -> "asyncio.Task[None]":
+def produce_steadily(
+    stage: Stage, cluster: Cluster, topic: str, records: int = 5, pace_s: float = 0.1
+) -> "asyncio.Task[None]":
     """Write records into every partition, until the task is cancelled or the scenario ends."""
 
     async def write() -> None:
         while True:
             await produce(stage, cluster, topic, records)
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(pace_s)
 
     return stage.actor(write())
