@@ -230,12 +230,22 @@ class Scraped:
         ("lag-grows", 1, 900.0, {"KafkaGroupFallsBehind"}),
         ("rewound", 1, 30.0, {"KafkaGroupNeedsCare"}),
         ("rebalance-storm", 2, 6.0, {"KafkaGroupRebalancesAgainAndAgain"}),
+        # Fifteen minutes of clients that try again and again take a while.
+        pytest.param("coordinator-outage", 1, 900.0, {"KafkaGroupCannotBeSeen"}, marks=pytest.mark.wide),
+        ("offsets-topic-at-risk", 1, 30.0, {"KafkaBrokerLossWouldStopGroups"}),
     ],
 )
 def test_a_scenario_raises_the_alerts_about_it(
     scenario: str, looks: int, every_s: float, alerts: set[str], tmp_path: Path
 ) -> None:
     assert alerts <= _firing(Scraped(scenario, tmp_path, looks, every_s).play(), tmp_path)
+
+
+def test_each_alert_is_shown_to_fire() -> None:
+    """An alert that no test names may never fire."""
+    named = Path(__file__).read_text(encoding="utf-8")
+    alerts = re.findall(r"- alert: (\w+)", ALERTS.read_text(encoding="utf-8"))
+    assert [alert for alert in alerts if f'"{alert}"' not in named] == []
 
 
 def _young(text: str) -> str:
