@@ -43,12 +43,16 @@ class Finished(NamedTuple):
     output: bytes
 
 
+_MOST_OUTPUT = 256 << 20
+"""Bytes. The longest output is a report on 10,000 groups, some 12 MB."""
+
+
 def finished(command: Sequence[str]) -> Finished:
     """Runs a command to its end."""
     begun = time.perf_counter()
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
-        output = process.stdout.read()
+        output = process.stdout.read(_MOST_OUTPUT)
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     took = time.perf_counter() - begun
