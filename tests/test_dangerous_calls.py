@@ -110,7 +110,6 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("website/build.py", "read_text"): _PAGES,
     ("website/links.py", "read_text"): _PAGES,
     ("website/navigation.py", "read_text"): _PAGES,
-    ("bench/doctor.py", "read"): _OUTPUT,
     ("bench/tree.py", "read"): _OUTPUT,
     ("bench/tree.py", "read_text"): _KERNEL,
 }
