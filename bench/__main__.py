@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bench.measure import Report
 
-BENCHMARKS = ["codec", "lab", "survey", "doctor", "web", "pipeline", "attribution"]
+BENCHMARKS = ["codec", "lab", "survey", "doctor", "web", "pipeline", "rounds", "attribution"]
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 HEAD = """# Benchmarks
 

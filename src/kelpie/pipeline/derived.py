@@ -3,6 +3,8 @@
 A table's log keeps a number for the input rows that its rows were made of (`number_of`), as a transaction
 id of Delta in the commit that replaced the rows: rows and number cannot differ. A run that was killed leaves
 some tables with the new number and some with the old one; the next run makes only the latter.
+
+Tables of jobs with a follower are not made anew: `rounds` says how they follow.
 """
 
 import hashlib
@@ -11,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from kelpie.pipeline.code_version import code_version
 from kelpie.pipeline.graph import Job, waves
+from kelpie.pipeline.rounds.following import Work, do, due
 from kelpie.pipeline.storage.frames import ClusterTables
 from kelpie.pipeline.storage.lake import Lake
 from kelpie.pipeline.summary import Announce, Summary
@@ -25,7 +28,11 @@ def make_derived(tables: ClusterTables, summary: Summary, announce: Announce = l
     lake, cluster = tables.lake, tables.cluster
     any_due = False
 
-    def run(job: Job, made_of: int) -> None:
+    def run(job: Job, made_of: int | Work) -> None:
+        if isinstance(made_of, Work):
+            assert job.follower is not None
+            do(tables, job.follower, made_of)
+            return
         made_in_parts = set(job.outputs)
         for name, rows in job.make(tables):
             summary.tables[name] = tables.replace(name, rows, made_of=made_of)
@@ -36,19 +43,21 @@ def make_derived(tables: ClusterTables, summary: Summary, announce: Announce = l
     with ThreadPoolExecutor(_PARALLEL_JOBS) as pool:
         for wave in waves():
             # The number is taken before the rows are read: rows that come meanwhile make the table due again.
-            due = [(job, number) for job in wave if (number := _due(tables, job)) is not None]
-            if due:
+            jobs = [(job, number) for job in wave if (number := _due(tables, job)) is not None]
+            if jobs:
                 any_due = True
-                names = ", ".join(job.name for job, _ in due)
-                with summary.stage(due[0][0].stage, announce, names):
-                    list(pool.map(lambda each: run(*each), due))
+                names = ", ".join(job.name for job, _ in jobs)
+                with summary.stage(jobs[0][0].stage, announce, names):
+                    list(pool.map(lambda each: run(*each), jobs))
     summary.findings = lake.tally(TABLES["findings"], cluster, "severity")
     summary.tables = {name: lake.count(table, cluster) for name, table in TABLES.items()}
     return any_due
 
 
-def _due(tables: ClusterTables, job: Job) -> int | None:
-    """The number of the job's inputs; None if all its outputs were made of these."""
+def _due(tables: ClusterTables, job: Job) -> int | Work | None:
+    """The number of the job's inputs, or the round to do; None if all its outputs were made of these."""
+    if job.follower is not None:
+        return due(tables, job.follower)
     number = number_of(tables.lake, tables.cluster, job.inputs)
     made_of = {tables.lake.made_of(TABLES[name], tables.cluster) for name in job.outputs}
     return None if made_of == {number} else number

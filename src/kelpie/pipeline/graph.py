@@ -1,7 +1,8 @@
 """The job graph: which tables are made of which, and by which function. Batch and stream run the same graph.
 
 A job makes one table by a function from DataFrames to a DataFrame, or several tables that come of one pass
-over the same rows. Bronze tables are no jobs: `intake` fills them from evidence.
+over the same rows. Bronze tables are no jobs: `intake` fills them from evidence. A job with a follower makes
+its tables in rounds (`rounds`): what is new, and not all of it.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -13,13 +14,15 @@ from kelpie.pipeline.diagnosis.coordinators import coordinator_tables
 from kelpie.pipeline.diagnosis.groups import diagnosis_tables
 from kelpie.pipeline.diagnosis.scraped import known_mappings
 from kelpie.pipeline.group_history import lag_tables, membership_tables, rebalance_tables, zookeeper_tables
+from kelpie.pipeline.rounds.commit_rounds import CommitRounds
+from kelpie.pipeline.rounds.following import Follower
+from kelpie.pipeline.rounds.regression_rounds import RegressionRounds
+from kelpie.pipeline.rounds.traffic_rounds import TrafficRounds
 from kelpie.pipeline.storage.frames import ClusterTables, Rows
 from kelpie.pipeline.traffic.days import TrafficDays
 from kelpie.pipeline.traffic.derived_days import DerivedDays
-from kelpie.pipeline.transforms.commits import timeline
 from kelpie.pipeline.transforms.generations import generations
 from kelpie.pipeline.transforms.losses import losses
-from kelpie.pipeline.transforms.positions import regressions, traffic
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,8 @@ class Job:
     """
     stage: str = "tables"
     """The stage of a run that its time counts for."""
+    follower: Follower | None = None
+    """Makes the outputs instead, in rounds, if it is given."""
 
     @property
     def name(self) -> str:
@@ -51,6 +56,10 @@ def _one_table(name: str, inputs: tuple[str, ...], function: Callable[..., DataF
     return Job((name,), inputs, make)
 
 
+def _in_rounds(follower: Follower) -> Job:
+    return Job(follower.outputs, follower.inputs, lambda _: (), follower=follower)
+
+
 def _traffic_by_group(tables: ClusterTables) -> Iterable[tuple[str, Rows]]:
     TrafficDays(tables, lambda: known_mappings(tables.lake, tables.cluster)).make()
     DerivedDays(tables).make()
@@ -60,7 +69,7 @@ def _traffic_by_group(tables: ClusterTables) -> Iterable[tuple[str, Rows]]:
 _SEEN = ("cluster_snapshot", "log_event")
 
 JOBS = (
-    _one_table("commit_timeline", ("offset_commit", "transaction_marker"), timeline),
+    _in_rounds(CommitRounds()),
     _one_table("group_generation", ("group_metadata", "offset_commit", "cluster_snapshot"), generations),
     Job(("ownership_interval", "rebalance_attempt"), ("log_event", "cluster_snapshot"), zookeeper_tables),
     Job(
@@ -74,11 +83,11 @@ JOBS = (
         rebalance_tables,
     ),
     Job(("lag",), ("commit_timeline", "cluster_snapshot"), lag_tables),
-    _one_table("offset_regression", ("commit_timeline",), regressions),
+    _in_rounds(RegressionRounds()),
     _one_table(
         "offset_loss", ("commit_timeline", "group_generation", "cluster_snapshot", "log_event"), losses
     ),
-    _one_table("traffic", ("commit_timeline",), traffic),
+    _in_rounds(TrafficRounds()),
     Job(
         ("findings", "open_question", "group_health"),
         (

@@ -9,10 +9,10 @@ checkpoint gives it, through the journal: the next start completes a batch that 
 same number. Files of folders are compared with the list in `evidence_file` (`sources.inventory`), which also
 recognises a log that has grown; Spark's own file source would read such a log only once.
 
-Derived tables are made by the same graph as in a batch run, of all rows that the cluster has in bronze. The
-more rows there are, the longer that takes, so it is not done in every round: after it took one minute, it is
-done again three minutes later at the earliest. It is always done at the end. A killed stream needs no repair,
-for each table knows what it was made of (`derived`).
+Derived tables are made by the same graph as in a batch run. Some follow step by step (`rounds`). The others
+are made of all rows that the cluster has in bronze. The more rows there are, the longer that takes, so it is
+not done in every round: after it took one minute, it is done again three minutes later at the earliest. It is
+always done at the end. A killed stream needs no repair, for each table knows what it was made of (`derived`).
 """
 
 import json
@@ -32,12 +32,13 @@ from kelpie.client.client_errors import ClientError
 from kelpie.evidence.logs.hints import NO_HINTS, Hints
 from kelpie.model.kelpie_error import KelpieError
 from kelpie.pipeline.derived import make_derived, number_of
+from kelpie.pipeline.graph import JOBS
 from kelpie.pipeline.run import run
 from kelpie.pipeline.sources.topic import intake as topic
 from kelpie.pipeline.storage.frames import ClusterTables
 from kelpie.pipeline.storage.lake import Lake, plain
 from kelpie.pipeline.summary import Summary
-from kelpie.pipeline.tables import BRONZE
+from kelpie.pipeline.tables import BRONZE, TABLES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -50,6 +51,8 @@ _PAUSE = 3.0
 _MOST_FILES = 64
 _BETWEEN_SWEEPS = timedelta(minutes=15)
 _MOST_RECORDS = 5_000_000
+_FOLLOWING = [TABLES[name] for job in JOBS if job.follower is not None for name in job.outputs]
+"""Tables to which each round adds files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +216,7 @@ class Stream:
 
     def _tidy(self) -> None:
         """Merges small files, and removes files that no table names any more."""
-        for table in BRONZE:
+        for table in (*BRONZE, *_FOLLOWING):
             if self._lake.fragments(table, self._cluster) > _MOST_FILES:
                 self._lake.compact(table, self._cluster)
         if time.monotonic() - self._swept > _BETWEEN_SWEEPS.total_seconds():

@@ -14,14 +14,15 @@ from pathlib import Path
 from typing import TypeAlias
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - everyone who knows Spark knows F.
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from kelpie.pipeline.storage.lake import STAGING, UNFINISHED, Lake
-from kelpie.pipeline.storage.parquet import NewFile, described, place, write_rows
-from kelpie.pipeline.tables import TABLES, LakeTable
+from kelpie.pipeline.storage.parquet import NewFile, declared, described, place, write_rows
+from kelpie.pipeline.tables import STORED, TABLES, LakeTable
 from kelpie.pipeline.tables.table import CLUSTER
 
 Rows: TypeAlias = DataFrame | pa.Table | Sequence[Mapping[str, object]]
@@ -62,6 +63,27 @@ class ClusterTables:
             # All rows are in one place then, so no query needs a shuffle.
             rows = rows.coalesce(1)
         return rows.withColumn(CLUSTER, F.lit(self.cluster)).select(*table.spark_schema.names)
+
+    def frame_of(self, name: str, files: Sequence[Path]) -> DataFrame:
+        """The rows of these files of a table. Its log need not name them any more."""
+        table = STORED[name]
+        if not files:
+            return empty(self.spark, table.spark_schema)
+        stored = StructType([field for field in table.spark_schema if field.name != CLUSTER])
+        if sum(file.stat().st_size for file in files) <= SMALL_FILES_BYTES:
+            held = pa.schema([field for field in table.schema if field.name != CLUSTER])
+            tables = [declared(pq.read_table(file, partitioning=None), table, {}) for file in files]
+            rows = pa.concat_tables([each.cast(held) for each in tables])
+            frame = self.spark.createDataFrame(rows, stored).coalesce(1)
+        else:
+            frame = self.spark.read.schema(stored).parquet(*map(literal_path, files))
+        return frame.withColumn(CLUSTER, F.lit(self.cluster)).select(*table.spark_schema.names)
+
+    def columns_of(self, name: str, files: Sequence[Path], columns: Sequence[str]) -> pa.Table:
+        """Some columns of these files, in memory: for numbers, or for little state."""
+        held = pa.schema([STORED[name].schema.field(column) for column in columns])
+        read = [pq.read_table(file, columns=list(columns), partitioning=None).cast(held) for file in files]
+        return pa.concat_tables(read) if read else held.empty_table()
 
     def _in_memory(self, table: LakeTable) -> DataFrame:
         """In one partition, so that no query needs a shuffle."""

@@ -18,12 +18,12 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 from urllib.parse import quote
 
 from kelpie.pipeline.storage.lake import BATCHES, DRAFT, Lake
 from kelpie.pipeline.storage.parquet import NewFile
-from kelpie.pipeline.tables import TABLES
+from kelpie.pipeline.tables import STORED
 
 _KEPT = 10
 """Pages that are kept for people to read; only the newest is needed."""
@@ -42,10 +42,17 @@ class Page:
     """How far the sources have been read, in a form that the application chooses."""
     gone: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
     """By table, its older rows that are void: clusters, and conditions in SQL."""
+    anew: Mapping[str, str] = field(default_factory=dict)
+    """Tables of which all older rows of a cluster are void, and the cluster."""
 
     @property
     def rows(self) -> dict[str, int]:
         return {table: sum(file.rows for file in files) for table, files in self.files.items()}
+
+
+class _Mark(TypedDict):
+    application: str
+    version: int
 
 
 class Journal:
@@ -64,13 +71,17 @@ class Journal:
         """Completes the newest batch in all tables, and returns it."""
         page = self.newest()
         if page is not None:
+            mark = _Mark(application=self._application, version=page.number)
             for name, files in page.files.items():
-                gone = page.gone.get(name, ())
-                if gone and self._lake.version_of(TABLES[name], self._application) < page.number:
+                table, gone = STORED[name], page.gone.get(name, ())
+                if name in page.anew:
+                    self._lake.renew(table, page.anew[name], files, **mark)
+                    continue
+                if gone and self._lake.version_of(table, self._application) < page.number:
                     for cluster, where in gone:
-                        self._lake.delete(TABLES[name], cluster, where)
+                        self._lake.delete(table, cluster, where)
                 if files or gone:
-                    self._lake.add(TABLES[name], files, application=self._application, version=page.number)
+                    self._lake.add(table, files, **mark)
             for old in self._pages()[:-_KEPT]:
                 old.unlink(missing_ok=True)
         return page
@@ -81,12 +92,13 @@ class Journal:
         files: Mapping[str, Sequence[NewFile]],
         progress: Mapping[str, Any] | None = None,
         gone: Mapping[str, Sequence[tuple[str, str]]] | None = None,
+        anew: Mapping[str, str] | None = None,
     ) -> Page:
         """Writes the page of a batch. Raises Conflict if another run took its number meanwhile.
 
-        Tables that `gone` names must be keys of `files`, with or without files.
+        Tables that `gone` or `anew` names must be keys of `files`, with or without files.
         """
-        page = Page(number, files, progress or {}, gone or {})
+        page = Page(number, files, progress or {}, gone or {}, anew or {})
         newest = self.newest()
         if newest is not None and newest.number >= page.number:
             raise self._conflict(page)
@@ -117,4 +129,4 @@ class Journal:
 def _read(path: Path) -> Page:
     page = json.loads(path.read_text())
     files = {name: tuple(NewFile(**file) for file in each) for name, each in page["files"].items()}
-    return Page(page["number"], files, page["progress"], page.get("gone", {}))
+    return Page(page["number"], files, page["progress"], page.get("gone", {}), page.get("anew", {}))

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,7 +25,7 @@ from deltalake.schema import Field, Schema
 from deltalake.transaction import AddAction
 
 from kelpie.pipeline.storage.parquet import NewFile, write_rows
-from kelpie.pipeline.tables import TABLES, LakeTable
+from kelpie.pipeline.tables import STORED, LakeTable
 from kelpie.pipeline.tables.table import CLUSTER
 
 if TYPE_CHECKING:
@@ -47,6 +47,14 @@ _SMALL = 32 * 1024 * 1024
 _ATTEMPTS = 5
 _NOT_IN_IDS, _LONGEST_NAME = re.compile(r"[^A-Za-z0-9._-]"), 200
 A_DAY, AN_HOUR = timedelta(days=1), timedelta(hours=1)
+
+
+class Snapshot(NamedTuple):
+    """What a table has of a cluster at one moment."""
+
+    version: int
+    files: tuple[Path, ...]
+    rows: int
 
 
 class Lake:
@@ -107,6 +115,18 @@ class Lake:
         if known is not None and known >= version:
             return False
         _write(delta, table, files, [Transaction(application, version)], mode="append")
+        return True
+
+    def renew(
+        self, table: LakeTable, cluster: str, files: Sequence[NewFile], *, application: str, version: int
+    ) -> bool:
+        """Replaces all rows of a cluster by those of a batch, in one commit. Returns False as `add` does."""
+        delta = self.open(table)
+        known = delta.transaction_version(application)
+        if known is not None and known >= version:
+            return False
+        mark, filters = Transaction(application, version), [(CLUSTER, "=", cluster)]
+        _write(delta, table, files, [mark], mode="overwrite", partition_filters=filters)
         return True
 
     def append_rows(
@@ -211,6 +231,13 @@ class Lake:
         stored = delta.to_pyarrow_dataset()
         later = [field for field in table.schema if field.name not in stored.schema.names]
         return stored.replace_schema(pa.schema([*stored.schema, *later]))
+
+    def snapshot(self, table: LakeTable, cluster: str) -> Snapshot:
+        """The files of a cluster, and the version of the table that has them."""
+        delta = self.open(table)
+        files = _files(delta, cluster)
+        paths = tuple(self.path(table) / name for name in sorted(files["path"].to_pylist()))
+        return Snapshot(delta.version(), paths, int(sum(files["num_records"].to_pylist())))
 
     def files_by(self, table: LakeTable, cluster: str, column: str) -> dict[str, list[Path]]:
         """The files of a cluster by the value of a column that the table is divided by, in order."""
@@ -319,7 +346,7 @@ class Lake:
         """
         hours = max(1, round(older_than / AN_HOUR))
         gone: list[Path] = []
-        for table in TABLES.values():
+        for table in STORED.values():
             path = self.path(table)
             if not (path / "_delta_log").is_dir():
                 continue

@@ -1,0 +1,321 @@
+"""commit_timeline in rounds.
+
+The log of an offsets partition is what is followed. A new record is in order if its offset is higher than all
+that were read of its partition. Then rows that were made before stay as they are, with one exception: a
+transaction that ends now may make a commit count that others of the same position have overtaken. These rows
+are open, and made again.
+
+- Carried: of each position the last commit that counted; commits whose transaction has not ended, and those
+  that counted after them; markers beyond the last commit, for tables of one batch are filled one after the
+  other.
+- Known: for each partition how far it was read, and where each leader epoch began. A newer epoch that begins
+  in order ends no record that was read before.
+- A record that is not in order is mostly a copy of one that was read, from another replica's disk. It changes
+  nothing if the other one counts and its epoch is known (`_harmful`). Any other one, and rows that are void
+  since, make the partition again.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from operator import and_, or_
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - everyone who knows Spark knows F.
+
+from kelpie.pipeline.rounds.following import Input, Round
+from kelpie.pipeline.storage.frames import ClusterTables
+from kelpie.pipeline.storage.lake import Snapshot
+from kelpie.pipeline.storage.typed_data import read, written
+from kelpie.pipeline.tables import STORED
+from kelpie.pipeline.tables.state import WHY
+from kelpie.pipeline.tables.table import CLUSTER
+from kelpie.pipeline.tables.types import INT, LONG, STRING
+from kelpie.pipeline.transforms.commits import OPEN, SETTLED, Epochs, carried_commits, timeline
+
+COMMITS, MARKERS, TIMELINE = "offset_commit", "transaction_marker", "commit_timeline"
+CARRIED, AHEAD = "carried_commit", "carried_marker"
+_OF_THE_COPY = {CLUSTER, "source", "replica", "log_epoch"}
+"""Columns in which copies of a record differ."""
+_EPOCHS = pa.schema({CLUSTER: STRING, "offsets_partition": INT, "log_epoch": INT, "epoch_began": LONG})
+_PLACE = ["offsets_partition", "log_offset"]
+_MOST_PLACES = 1_000
+"""Rows that are deleted one by one. If there are more, the rows of the partition are replaced."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """How far the logs of the offsets partitions were read, by the rows of one table."""
+
+    ends: Mapping[int, int] = field(default_factory=dict)
+    """The highest offset of each partition."""
+    epochs: Mapping[int, Mapping[int, int]] = field(default_factory=dict)
+    """Where each leader epoch of each partition began."""
+
+    def ended(self, partition: int, epoch: int) -> int | None:
+        began = [at for other, at in self.epochs.get(partition, {}).items() if other > epoch]
+        return min(began, default=None)
+
+    def with_rows(self, rows: pa.Table) -> "Seen":
+        """`rows`: offsets_partition, log_offset, log_epoch."""
+        ends = dict(self.ends)
+        epochs = {partition: dict(known) for partition, known in self.epochs.items()}
+        highest = rows.group_by("offsets_partition").aggregate([("log_offset", "max")])
+        for row in highest.to_pylist():
+            partition, end = row["offsets_partition"], row["log_offset_max"]
+            ends[partition] = max(ends.get(partition, -1), end)
+        lowest = rows.group_by(["offsets_partition", "log_epoch"]).aggregate([("log_offset", "min")])
+        for row in lowest.to_pylist():
+            if row["log_epoch"] is not None:
+                known = epochs.setdefault(row["offsets_partition"], {})
+                began = row["log_offset_min"]
+                known[row["log_epoch"]] = min(known.get(row["log_epoch"], began), began)
+        return Seen(ends, epochs)
+
+    def without(self, partitions: Collection[int]) -> "Seen":
+        ends = {partition: end for partition, end in self.ends.items() if partition not in partitions}
+        return Seen(ends, {name: known for name, known in self.epochs.items() if name not in partitions})
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    commits: Seen = field(default_factory=Seen)
+    markers: Seen = field(default_factory=Seen)
+
+
+class CommitRounds:
+    outputs = (TIMELINE,)
+    inputs = (COMMITS, MARKERS)
+    state = (CARRIED, AHEAD)
+
+    def whole(self, tables: ClusterTables, inputs: Mapping[str, Snapshot], *, with_state: bool) -> Round:
+        if not inputs[COMMITS].files and not with_state:
+            return Round({}, anew=self.outputs)
+        commits, markers = (tables.frame_of(name, inputs[name].files) for name in self.inputs)
+        files = {TIMELINE: tables.write(STORED[TIMELINE], timeline(commits, markers))}
+        if not with_state:
+            return Round(dict(files), anew=self.outputs)
+        seen = Position(_seen(Seen(), commits), _seen(Seen(), markers))
+        state = _state(tables, commits, markers, seen, Epochs())
+        return Round({**files, **state}, written(seen), anew=(*self.outputs, *self.state))
+
+    def step(self, tables: ClusterTables, inputs: Mapping[str, Input], position: Any) -> Round | None:
+        if not any(each.changes for each in inputs.values()):
+            return Round({}, position)
+        before = read(Position, position)
+        commits = _New(tables, COMMITS, inputs[COMMITS], before.commits)
+        markers = _New(tables, MARKERS, inputs[MARKERS], before.markers)
+        again = commits.again | markers.again
+        carried = tables.lake.snapshot(STORED[CARRIED], tables.cluster).files
+        ahead = tables.lake.snapshot(STORED[AHEAD], tables.cluster).files
+        all_commits = commits.with_carried(tables.frame_of(CARRIED, carried), again)
+        all_markers = markers.with_carried(tables.frame_of(AHEAD, ahead), again)
+        known = Epochs(
+            _epochs(tables, before.commits.without(again)), _epochs(tables, before.markers.without(again))
+        )
+        made = timeline(all_commits, all_markers, known)
+        rows, gone = _new_rows(tables, made, before.commits, carried, again)
+        after = Position(
+            _seen(commits.after.without(again), commits.all_of(again) if again else None),
+            _seen(markers.after.without(again), markers.all_of(again) if again else None),
+        )
+        files = {TIMELINE: tables.write(STORED[TIMELINE], rows)}
+        state = _state(tables, all_commits, all_markers, after, known)
+        return Round({**files, **state}, written(after), anew=self.state, gone={TIMELINE: gone})
+
+
+class _New:
+    """The new rows of one input."""
+
+    def __init__(self, tables: ClusterTables, name: str, of: Input, seen: Seen) -> None:
+        self._tables, self._name, self._of, self._seen = tables, name, of, seen
+        self.again: set[int] = set()
+        """Partitions to make again."""
+        self._rows = tables.frame_of(name, of.changes.came)
+        if of.changes.went:
+            went = tables.frame_of(name, of.changes.went)
+            lost = went.exceptAll(self._rows).select("offsets_partition").distinct()
+            self.again |= {row["offsets_partition"] for row in lost.collect()}
+            self._rows = self._rows.exceptAll(went)
+        columns = [*_PLACE, "log_epoch", "written"]
+        if of.changes.went:
+            places = self._rows.select(*columns).toArrow()
+        else:
+            places = tables.columns_of(name, of.changes.came, columns)
+        self.after = seen.with_rows(places)
+        first = places.group_by("offsets_partition").aggregate([("log_offset", "min")]).to_pylist()
+        late = {
+            row["offsets_partition"]
+            for row in first
+            if row["log_offset_min"] <= seen.ends.get(row["offsets_partition"], -1)
+        }
+        late -= self.again
+        if late:
+            self.again |= self._harmed(places, late)
+
+    def _harmed(self, places: pa.Table, partitions: set[int]) -> set[int]:
+        """Those of these partitions, which have late rows, that the late rows change."""
+        seen = self._seen
+        of_late = reduce(
+            or_,
+            (
+                (pc.field("offsets_partition") == each) & (pc.field("log_offset") <= seen.ends[each])
+                for each in partitions
+            ),
+        )
+        times = places.filter(of_late)["written"]
+        near = F.col("offsets_partition").isin(*partitions)
+        if not times.null_count:  # Copies of a record have the same time.
+            first, last = pc.min_max(times).as_py().values()
+            near &= F.col("written").between(F.lit(first), F.lit(last))
+        new = self._rows.where(near)
+        old = self._tables.frame_of(self._name, self._of.now.files).where(near).exceptAll(new)
+        late = new.where(F.col("log_offset") <= _of_partition(seen.ends))
+        harmful = _harmful(late, old, _judged_epochs(self._tables, seen)).select("offsets_partition")
+        return {row["offsets_partition"] for row in harmful.distinct().collect()}
+
+    def with_carried(self, carried: DataFrame, again: Collection[int]) -> DataFrame:
+        """What is carried and what is new; of partitions that are made again, everything."""
+        of_others = ~F.col("offsets_partition").isin(*again)
+        in_order = self._rows.where(F.col("log_offset") > _of_partition(self._seen.ends))
+        rows = carried.drop(WHY).unionByName(in_order)
+        return rows.where(of_others).unionByName(self.all_of(again)) if again else rows
+
+    def all_of(self, partitions: Collection[int]) -> DataFrame:
+        rows = self._tables.frame_of(self._name, self._of.now.files)
+        return rows.where(F.col("offsets_partition").isin(*partitions))
+
+
+def _harmful(late: DataFrame, old: DataFrame, epochs: DataFrame) -> DataFrame:
+    """Late rows that change something.
+
+    Not so rows of an epoch that had ended before them, as was known; nor copies of rows that count, if where
+    their epoch began was known. `epochs`: offsets_partition, log_epoch, epoch_began, epoch_ended.
+    """
+    keys = ["offsets_partition", "log_epoch"]
+    of_late = late.join(F.broadcast(epochs), keys, "left")
+    is_known = F.col("log_epoch").isNull() | (F.col("epoch_began") <= F.col("log_offset"))
+    is_known = F.coalesce(is_known, F.lit(False))
+    is_void = F.coalesce(F.col("log_offset") >= F.col("epoch_ended"), F.lit(False))
+    of_old = old.join(F.broadcast(epochs), keys, "left").where(~is_void)
+    content = [name for name in late.columns if name not in _OF_THE_COPY]
+    copies = of_old.select(*(F.col(name).alias(f"old_{name}") for name in content))
+    same = reduce(and_, (F.col(name).eqNullSafe(F.col(f"old_{name}")) for name in content))
+    counts = of_late.where(~(is_known & is_void))
+    return (
+        counts.where(~is_known)
+        .select(*late.columns)
+        .unionByName(counts.where(is_known).join(copies, same, "left_anti").select(*late.columns))
+    )
+
+
+def _new_rows(
+    tables: ClusterTables, made: DataFrame, before: Seen, carried: Sequence[Path], again: Collection[int]
+) -> tuple[DataFrame, list[str]]:
+    """The rows to add, and conditions for those that they replace."""
+    gone: list[str] = []
+    is_new = F.col("log_offset") > _of_partition(before.ends)
+    of_others = made.where(~F.col("offsets_partition").isin(*again)) if again else made
+    open_rows = tables.columns_of(CARRIED, carried, [*_PLACE, WHY]).filter(
+        (pc.field(WHY) != SETTLED) & ~pc.field("offsets_partition").isin(pa.array(again, INT))
+    )
+    if open_rows.num_rows:
+        gone += _conditions(row for row in open_rows.to_pylist() if row[WHY] == OPEN)
+        places = tables.spark.createDataFrame(open_rows.select(_PLACE)).withColumn("again", F.lit(True))
+        flagged = of_others.join(F.broadcast(places), _PLACE, "left")
+        rows = flagged.where(is_new | F.col("again")).drop("again").select(*made.columns)
+    else:
+        rows = of_others.where(is_new)
+    if not again:
+        return rows, gone
+    files = tables.lake.snapshot(STORED[TIMELINE], tables.cluster).files
+    of_again = F.col("offsets_partition").isin(*again)
+    old, fresh = tables.frame_of(TIMELINE, files).where(of_again), made.where(of_again)
+    void = (
+        old.exceptAll(fresh.select(*old.columns))
+        .select(*_PLACE)
+        .limit(_MOST_PLACES + 1)
+        .toArrow()
+        .to_pylist()
+    )
+    if len(void) > _MOST_PLACES:
+        numbers = ", ".join(map(str, sorted(again)))
+        return rows.unionByName(fresh), [*gone, f"offsets_partition IN ({numbers})"]
+    more = fresh.select(*old.columns).exceptAll(old)
+    return rows.unionByName(more.select(*made.columns)), gone + _conditions(void)
+
+
+def _conditions(places: Iterable[Mapping[str, Any]]) -> list[str]:
+    by_partition: dict[int, list[int]] = {}
+    for row in places:
+        by_partition.setdefault(row["offsets_partition"], []).append(row["log_offset"])
+    return [
+        f"offsets_partition = {partition} AND log_offset IN ({', '.join(map(str, sorted(offsets)))})"
+        for partition, offsets in sorted(by_partition.items())
+    ]
+
+
+def _state(
+    tables: ClusterTables, commits: DataFrame, markers: DataFrame, seen: Position, epochs: Epochs
+) -> dict[str, Any]:
+    any_ahead = any(
+        end > seen.commits.ends.get(partition, -1) for partition, end in seen.markers.ends.items()
+    )
+    is_ahead = F.col("log_offset") > _of_partition(seen.commits.ends)
+    ahead = markers.where(is_ahead).withColumn(WHY, F.lit("ahead"))
+    return {
+        CARRIED: tables.write(STORED[CARRIED], carried_commits(commits, markers, epochs, WHY)),
+        AHEAD: tables.write(STORED[AHEAD], ahead) if any_ahead else [],
+    }
+
+
+def _seen(seen: Seen, rows: DataFrame | None) -> Seen:
+    """With what these rows tell."""
+    if rows is None:
+        return seen
+    places = rows.groupBy("offsets_partition", "log_epoch").agg(
+        F.min("log_offset").alias("first"), F.max("log_offset").alias("last")
+    )
+    bounds = places.toArrow()
+    names = ["offsets_partition", "log_epoch", "log_offset"]
+    for column in ("first", "last"):
+        of_column = bounds.select(["offsets_partition", "log_epoch", column]).rename_columns(names)
+        seen = seen.with_rows(of_column)
+    return seen
+
+
+def _of_partition(ends: Mapping[int, int]) -> Column:
+    """How far the partition of a row was read."""
+    if not ends:
+        return F.lit(-1)
+    pairs = [F.lit(each) for pair in sorted(ends.items()) for each in pair]
+    return F.coalesce(F.try_element_at(F.create_map(*pairs), F.col("offsets_partition")), F.lit(-1))
+
+
+def _epochs(tables: ClusterTables, seen: Seen) -> DataFrame | None:
+    rows = [
+        (tables.cluster, partition, epoch, began)
+        for partition, epochs in seen.epochs.items()
+        for epoch, began in epochs.items()
+    ]
+    if not rows:
+        return None
+    columns = [
+        pa.array(column, kind) for column, kind in zip(zip(*rows, strict=True), _EPOCHS.types, strict=True)
+    ]
+    return tables.spark.createDataFrame(pa.table(columns, schema=_EPOCHS))
+
+
+def _judged_epochs(tables: ClusterTables, seen: Seen) -> DataFrame:
+    """offsets_partition, log_epoch, epoch_began, epoch_ended."""
+    schema = pa.schema({"offsets_partition": INT, "log_epoch": INT, "epoch_began": LONG, "epoch_ended": LONG})
+    rows = [
+        dict(zip(schema.names, (partition, epoch, began, seen.ended(partition, epoch)), strict=True))
+        for partition, epochs in seen.epochs.items()
+        for epoch, began in epochs.items()
+    ]
+    return tables.spark.createDataFrame(pa.Table.from_pylist(rows, schema))
