@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import time
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from itertools import chain
@@ -18,9 +19,12 @@ from hypothesis import Phase, is_hypothesis_test, settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
+from kelpie.places import RemotePath, place_of, stores
 from kelpie.real.cluster import RealCluster
 from kelpie.real.cluster_errors import Unavailable
+from kelpie.real.hadoop import RealHadoop
 from kelpie.real.pool import Pool
+from kelpie.real.s3 import RealS3
 from kelpie.real.zookeeper import RealZooKeeper
 from tests.client.zookeeper_client import kazoo_client
 
@@ -298,6 +302,48 @@ def real_zookeeper(_pool: Pool) -> RealZooKeeper:
             if name != "zookeeper":
                 client.delete(f"/{name}", recursive=True)
     return server
+
+
+@pytest.fixture(scope="session")
+def real_s3(_pool: Pool) -> RealS3:
+    """An S3 server that tests share. Its key and secret are in the environment of those that ask for `s3`."""
+    with _available():
+        return _pool.s3()
+
+
+@pytest.fixture
+def s3(real_s3: RealS3, monkeypatch: pytest.MonkeyPatch) -> RemotePath:
+    """A folder of the test's own in a bucket, which Kelpie finds as users would let it."""
+    for name, value in real_s3.environment.items():
+        monkeypatch.setenv(name, value)
+    stores.forget()
+    return _own_folder(real_s3.url)
+
+
+@pytest.fixture(scope="session")
+def real_hdfs(_pool: Pool) -> RealHadoop:
+    """A NameNode and two DataNodes that tests share."""
+    with _available():
+        return _pool.hadoop()
+
+
+@pytest.fixture(scope="session")
+def real_yarn(_pool: Pool) -> RealHadoop:
+    """The same, with a ResourceManager and a NodeManager."""
+    with _available():
+        return _pool.hadoop(yarn=True)
+
+
+@pytest.fixture
+def hdfs(real_hdfs: RealHadoop) -> RemotePath:
+    """A folder of the test's own."""
+    return _own_folder(real_hdfs.url)
+
+
+def _own_folder(url: str) -> RemotePath:
+    folder = place_of(f"{url}/{uuid.uuid4()}")
+    assert isinstance(folder, RemotePath)
+    return folder
 
 
 @pytest.fixture

@@ -26,7 +26,8 @@ def _tables(folder: Path) -> Path:
             {"group": "billing", "started": at(NOW - 9 * HOUR), "to_generation": 1},
         ],
     }
-    return a_lake(folder, rows).root
+    a_lake(folder, rows)
+    return folder
 
 
 def test_a_group_of_tables_has_its_lag_and_its_rebalances(tmp_path: Path) -> None:

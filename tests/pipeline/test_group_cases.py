@@ -1,5 +1,7 @@
 """The case of one group from tables, without Spark."""
 
+from pathlib import Path
+
 import pytest
 
 from kelpie.model.names import TopicPartition
@@ -73,7 +75,7 @@ def test_a_group_that_tables_do_not_know_has_no_case(lake: Lake) -> None:
 
 
 def test_the_folder_stays_as_it_was(lake: Lake) -> None:
-    before = sorted(str(path) for path in lake.root.rglob("*"))
+    before = sorted(str(path) for path in Path(str(lake.root)).rglob("*"))
     known = KnownCluster(lake, "main")
     read_case(lake, known, known.view(NOW), "billing")
-    assert sorted(str(path) for path in lake.root.rglob("*")) == before
+    assert sorted(str(path) for path in Path(str(lake.root)).rglob("*")) == before

@@ -61,7 +61,7 @@ def meaning(findings: Iterable[Finding]) -> set[tuple[object, ...]]:
 
 def test_tables_say_of_each_group_what_the_doctor_says_of_the_files(lake: Lake, files: list[Path]) -> None:
     """`tests/doctor` compares the doctor with the truth; so nothing else is claimed here."""
-    by_tables = read_diagnosis(Path(lake.root))
+    by_tables = read_diagnosis(lake.root)
     by_files = diagnose_all(*build(read_evidence(files)))
     assert len(by_files.groups) == 9 + 1
     assert by_tables.groups == by_files.groups

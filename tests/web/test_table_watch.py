@@ -81,7 +81,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             ],
         },
     )
-    return lake.root
+    return Path(str(lake.root))
 
 
 @pytest.fixture(scope="module")

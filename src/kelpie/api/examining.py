@@ -4,9 +4,8 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
-from kelpie.api.places import PathLike, Place, paths, settings_at
+from kelpie.api.places import FolderLike, PathLike, Place, paths, settings_at
 from kelpie.api.tables import needs_pipeline
 from kelpie.attribution.addresses import KOP_ROOT
 from kelpie.client.history import BYTES_PER_PARTITION
@@ -25,6 +24,7 @@ from kelpie.examination import Changes, Examination, Examined, changes
 from kelpie.model.kelpie_error import KelpieError
 from kelpie.model.selection import Selection
 from kelpie.observations import Observations
+from kelpie.places import place_of
 from kelpie.store import Store
 
 
@@ -160,12 +160,12 @@ def broker_losses(examined: Examined) -> tuple[BrokerLoss, ...]:
 
 
 def read_tables(
-    folder: PathLike, *, cluster: str | None = None, groups: Sequence[str] | None = None
+    folder: FolderLike, *, cluster: str | None = None, groups: Sequence[str] | None = None
 ) -> Diagnosis:
     """What the pipeline found, from its tables: `kelpie doctor --tables`. Raises KelpieError."""
     with needs_pipeline():
         from kelpie.pipeline.results import read_diagnosis  # noqa: PLC0415 - an extra.
-    return read_diagnosis(Path(folder), cluster, None if groups is None else Selection(list(groups)))
+    return read_diagnosis(place_of(str(folder)), cluster, None if groups is None else Selection(list(groups)))
 
 
 def read_evidence(evidence: PathLike | Iterable[PathLike], *, hints: Hints = NO_HINTS) -> Observations:
@@ -183,13 +183,13 @@ def rules() -> dict[str, Rule]:
     return dict(all_rules())
 
 
-def group_history(folder: PathLike, group: str, cluster: str | None = None) -> GroupHistory:
+def group_history(folder: FolderLike, group: str, cluster: str | None = None) -> GroupHistory:
     """Lag, commits and rebalances of a group over all the time that tables know. Raises KelpieError."""
     with needs_pipeline():
         from kelpie.pipeline.histories import GroupTables  # noqa: PLC0415 - an extra.
         from kelpie.pipeline.results import chosen_cluster  # noqa: PLC0415
         from kelpie.pipeline.storage.lake import Lake  # noqa: PLC0415
-    lake = Lake(Path(folder), read_only=True)
+    lake = Lake(place_of(str(folder)), read_only=True)
     tables = GroupTables(lake, chosen_cluster(lake, cluster))
     bounds = tables.bounds()
     return tables.history(group, bounds) if bounds is not None else GroupHistory()

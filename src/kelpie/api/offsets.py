@@ -3,17 +3,18 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from kelpie.api.places import PathLike, paths
+from kelpie.api.places import FolderLike, folders_of
 from kelpie.api.tables import needs_pipeline
 from kelpie.evidence import read_evidence
 from kelpie.model.time import Instant
 from kelpie.observations import Observations
+from kelpie.places import Place
 from kelpie.repair.claims import SettledOffset
 from kelpie.repair.recovery import RemovedOffset, recover, removed
 
 
 def recover_offsets(
-    places: PathLike | Iterable[PathLike],
+    places: FolderLike | Iterable[FolderLike],
     *,
     groups: Iterable[str] | None = None,
     at: Instant | None = None,
@@ -25,26 +26,26 @@ def recover_offsets(
     `cluster`: which one, where tables are of several. Offsets that were deleted or have expired are left out:
     `removed_offsets` has them. Raises KelpieError.
     """
-    return list(recover(read_witnesses(paths(places), cluster), groups=groups, at=at))
+    return list(recover(read_witnesses(folders_of(places), cluster), groups=groups, at=at))
 
 
 def removed_offsets(
-    places: PathLike | Iterable[PathLike],
+    places: FolderLike | Iterable[FolderLike],
     *,
     groups: Iterable[str] | None = None,
     at: Instant | None = None,
     cluster: str | None = None,
 ) -> list[RemovedOffset]:
     """What `recover_offsets` leaves out. Raises KelpieError."""
-    return list(removed(read_witnesses(paths(places), cluster), groups=groups, at=at))
+    return list(removed(read_witnesses(folders_of(places), cluster), groups=groups, at=at))
 
 
-def read_witnesses(places: Iterable[Path], cluster: str | None = None) -> Observations:
+def read_witnesses(places: Iterable[Place], cluster: str | None = None) -> Observations:
     """All that disks, evidence, archives and tables of the pipeline tell. Raises KelpieError."""
     observations = Observations()
     files = []
     for path in places:
-        if (path / "bronze" / "evidence_file" / "_delta_log").is_dir():
+        if not isinstance(path, Path) or (path / "bronze" / "evidence_file" / "_delta_log").is_dir():
             observations.add(_of_tables(path, cluster))
         else:
             files.append(path)
@@ -53,7 +54,7 @@ def read_witnesses(places: Iterable[Path], cluster: str | None = None) -> Observ
     return observations
 
 
-def _of_tables(folder: Path, cluster: str | None) -> Observations:
+def _of_tables(folder: Place, cluster: str | None) -> Observations:
     with needs_pipeline():
         from kelpie.pipeline.results import read_positions  # noqa: PLC0415 - an extra.
     return read_positions(folder, cluster)

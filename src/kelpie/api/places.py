@@ -9,10 +9,15 @@ from kelpie.client.profiles import read_profile
 from kelpie.client.properties import read_settings
 from kelpie.client.settings import Settings
 from kelpie.model.kelpie_error import KelpieError
+from kelpie.places import Place as FilePlace
+from kelpie.places import PlaceRefused, RemotePath, place_of
 
 Place: TypeAlias = str | Settings
 """Bootstrap servers ("kafka-1:9092,kafka-2:9092"), or settings, which also have security and time limits."""
 PathLike: TypeAlias = str | Path
+"""A path of this machine."""
+FolderLike: TypeAlias = PathLike | RemotePath
+"""A path of this machine, or a URL of a file system: hdfs://HOST:PORT/…, s3://BUCKET/…"""
 
 
 def settings(
@@ -46,10 +51,24 @@ def settings_at(place: Place) -> Settings:
     return Settings.of(place) if isinstance(place, str) else place
 
 
-def paths(given: PathLike | Iterable[PathLike]) -> list[Path]:
+def paths(given: FolderLike | Iterable[FolderLike]) -> list[Path]:
     """One or several, all of which are there. Raises KelpieError."""
-    found = [Path(given)] if isinstance(given, str | Path) else [Path(path) for path in given]
-    missing = [str(path) for path in found if not path.exists()]
+    found = []
+    for path in folders_of(given):
+        if not isinstance(path, Path):
+            raise KelpieError(f"{path} is not on this machine: only kelpie pipeline reads files there.")
+        found.append(path)
+    return found
+
+
+def folders_of(given: FolderLike | Iterable[FolderLike]) -> list[FilePlace]:
+    """One or several, all of which are there. Raises KelpieError."""
+    several = [given] if isinstance(given, str | Path | RemotePath) else list(given)
+    try:
+        found = [place_of(str(each)) for each in several]
+        missing = [str(each) for each in found if not each.exists()]
+    except (PlaceRefused, OSError) as error:
+        raise KelpieError(f"{error}") from None
     if missing:
         raise KelpieError(f"There is no {', '.join(missing)}.")
     return found

@@ -7,9 +7,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kelpie.api.places import PathLike, paths
+from kelpie.api.places import FolderLike, PathLike, paths
 from kelpie.evidence.logs.hints import NO_HINTS, Hints
 from kelpie.model.kelpie_error import KelpieError
+from kelpie.places import Place, PlaceRefused, credentials, place_of
+from kelpie.places.place import for_tables, try_to_write
 
 if TYPE_CHECKING:
     from kelpie.pipeline.summary import Summary
@@ -30,7 +32,7 @@ def needs_pipeline() -> Iterator[None]:
 
 def run_pipeline(
     evidence: PathLike | Iterable[PathLike],
-    into: PathLike,
+    into: FolderLike,
     *,
     cluster: str | None = None,
     spark: Any = None,
@@ -46,17 +48,19 @@ def run_pipeline(
     begins. Raises KelpieError, and what Spark raises.
     """
     sources = [path.absolute() for path in paths(evidence)]
-    folder = Path(into).absolute()
+    folder = place_of(str(into)).absolute()
     check_sources(sources, folder)
     with needs_pipeline():
         from kelpie.pipeline.run import run  # noqa: PLC0415 - Spark takes a second to import.
         from kelpie.pipeline.spark.session import open_session  # noqa: PLC0415
         from kelpie.pipeline.storage.lake import Lake  # noqa: PLC0415
-    prepare_tables(folder)
+    prepare_tables(folder, conf or {})
     session = spark
     if session is None:
         announce("starting Spark")
-        session = open_session(master, brief=is_small(sources), settings=dict(conf or {}), announce=announce)
+        session = open_session(
+            master, brief=is_small(sources), places=[folder], settings=dict(conf or {}), announce=announce
+        )
     try:
         return run(session, Lake(folder), sources, cluster=cluster, hints=hints, announce=announce)
     finally:
@@ -64,12 +68,23 @@ def run_pipeline(
             session.stop()
 
 
-def prepare_tables(into: Path) -> None:
-    """Creates the folder if needed; checks that it is writable and holds only tables. Raises KelpieError."""
+def prepare_tables(into: Place, settings: Mapping[str, str]) -> None:
+    """Creates the folder if needed; checks that it is writable and holds only tables. Raises KelpieError.
+
+    `settings`: those of Spark, which may have what a remote place asks for.
+    """
     try:
-        into.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=into).close()
-        entries = sorted(os.listdir(into))
+        with needs_pipeline():
+            for_tables(into)
+            credentials.adopt(settings)
+            into.mkdir(parents=True, exist_ok=True)
+            if isinstance(into, Path):
+                tempfile.TemporaryFile(dir=into).close()
+            else:
+                try_to_write(into)
+        entries = sorted(entry.name for entry in into.iterdir())
+    except PlaceRefused as error:
+        raise KelpieError(str(error)) from None
     except (FileExistsError, NotADirectoryError):
         raise KelpieError(f"{into}: that is a file; tables go into a folder.") from None
     except OSError as error:
@@ -83,12 +98,12 @@ def prepare_tables(into: Path) -> None:
         )
 
 
-def check_sources(sources: Sequence[Path], into: Path) -> None:
+def check_sources(sources: Sequence[Path], into: Place) -> None:
     """That there are files, and that the tables are not among them. Raises KelpieError."""
     missing = [str(path) for path in sources if not path.exists()]
     if missing:
         raise KelpieError(f"There is no {', '.join(missing)}.")
-    inside = [path for path in sources if path == into or path in into.parents]
+    inside = [path for path in sources if isinstance(into, Path) and (path == into or path in into.parents)]
     if inside:
         raise KelpieError(
             f"The tables ({into}) would be inside of what is read ({inside[0]}), and be read with it the "

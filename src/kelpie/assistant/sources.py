@@ -9,6 +9,7 @@ from kelpie.client.settings import Settings
 from kelpie.model.kelpie_error import KelpieError
 from kelpie.model.quoting import harmless
 from kelpie.model.words import listed
+from kelpie.places import Place
 
 T = TypeVar("T")
 
@@ -17,7 +18,7 @@ T = TypeVar("T")
 class Sources:
     clusters: dict[str, Settings] = field(default_factory=dict)
     evidence: dict[str, Path] = field(default_factory=dict)
-    tables: dict[str, Path] = field(default_factory=dict)
+    tables: dict[str, Place] = field(default_factory=dict)
 
     def settings(self, name: str) -> Settings:
         """Raises KelpieError."""
@@ -27,7 +28,7 @@ class Sources:
         """Of evidence. Raises KelpieError."""
         return self._one(self.evidence, name, "cluster or folder of evidence")
 
-    def lake(self, name: str) -> Path:
+    def lake(self, name: str) -> Place:
         """Raises KelpieError."""
         return self._one(self.tables, name, "folder of tables")
 

@@ -6,7 +6,6 @@ import contextlib
 import sys
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
 from kelpie.cli.amounts import seconds
 from kelpie.cli.command import CommandError, describe, option
@@ -23,6 +22,7 @@ from kelpie.cli.examining import (
 from kelpie.cli.exit_status import ExitStatus
 from kelpie.cli.json_output import add_json_option, print_json, print_json_line
 from kelpie.cli.notify_options import add_notify_options, notifier_from
+from kelpie.cli.place_options import place
 from kelpie.cli.progress import progress
 from kelpie.cli.rule_codes import rule_code
 from kelpie.cli.terminal import has_colour, terminal_width
@@ -81,7 +81,7 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         parser,
         "--tables DIR",
         "tables that kelpie pipeline made: tells what was found there, and looks at nothing else",
-        type=Path,
+        type=place,
     )
     option(parser, "--cluster NAME", "of these tables, if they hold more than one cluster")
     shown = parser.add_mutually_exclusive_group()

@@ -4,6 +4,11 @@ BOOTSTRAP, COMMAND_CONFIG = "KELPIE_BOOTSTRAP", "KELPIE_COMMAND_CONFIG"
 CONFIG, STATE, CACHE, REPOSITORY = "KELPIE_CONFIG", "KELPIE_STATE", "KELPIE_CACHE", "KELPIE_REPOSITORY"
 NOTIFY_HEADER = "KELPIE_NOTIFY_HEADER"
 JAVA_HOME, SPARK_HOME, PYSPARK_PYTHON = "JAVA_HOME", "SPARK_HOME", "PYSPARK_PYTHON"
+HADOOP_CONF_DIR = "HADOOP_CONF_DIR"
+S3_KEYS = (
+    *("AWS_ENDPOINT_URL", "AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"),
+    *("AWS_SESSION_TOKEN", "AWS_DEFAULT_REGION"),
+)
 
 VARIABLES = {
     BOOTSTRAP: "brokers to begin with, where neither -b nor --profile names any",
@@ -27,5 +32,10 @@ VARIABLES = {
     JAVA_HOME: "the Java that runs real Kafka, ZooKeeper and Spark; the one of PATH if left out",
     SPARK_HOME: "the Spark whose spark-submit is called; PySpark's if left out",
     PYSPARK_PYTHON: "the Python of executors; the one that runs Kelpie if left out",
+    HADOOP_CONF_DIR: "folder of Hadoop's configuration: names of HDFS, settings of S3 (fs.s3a.…)",
+    **dict.fromkeys(
+        S3_KEYS, "of S3, as Amazon's own tools read it; where it is not set, spark.hadoop.fs.s3a.… counts"
+    ),
+    "AWS_ALLOW_HTTP": "true: S3 may be asked without TLS; set by itself for AWS_ENDPOINT_URL=http://…",
     "SPARK_LOCAL_IP": "address that Spark on this machine binds to; 127.0.0.1 if left out",
 }

@@ -11,6 +11,7 @@ from kelpie.cli.command import CommandError, describe, option, reads
 from kelpie.cli.connecting import profile_named
 from kelpie.cli.environment import CONFIG
 from kelpie.cli.exit_status import ExitStatus
+from kelpie.cli.place_options import place
 from kelpie.client.client_errors import BadSettings
 from kelpie.client.properties import read_settings
 from kelpie.client.settings import Settings
@@ -40,7 +41,7 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     option(parser, "--command-config FILE", "client properties for the clusters of -b")
     option(parser, "--profile NAME", "a cluster of profiles.toml", action="append", default=[])
     option(parser, "--evidence DIR", "a folder of evidence", action="append", default=[], type=Path)
-    option(parser, "--tables TABLES", "a folder of tables", action="append", default=[], type=Path)
+    option(parser, "--tables TABLES", "a folder of tables", action="append", default=[], type=place)
     option(parser, "--timeout S", "seconds that one answer of a broker may take", type=seconds)
     option(
         parser,

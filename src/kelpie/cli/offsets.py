@@ -3,12 +3,13 @@
 import argparse
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 
 from kelpie.api.offsets import read_witnesses
+from kelpie.api.places import folders_of
 from kelpie.cli.command import CommandError, describe, option
 from kelpie.cli.exit_status import ExitStatus
 from kelpie.cli.json_output import add_json_option, print_json
+from kelpie.cli.place_options import place
 from kelpie.cli.progress import progress
 from kelpie.cli.terminal import terminal_width
 from kelpie.cli.text_table import text_table
@@ -58,7 +59,7 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         },
     )
     recovering.add_argument(
-        "folders", nargs="+", type=Path, metavar="DIR", help="disks of brokers, evidence, archives, tables"
+        "folders", nargs="+", type=place, metavar="DIR", help="disks of brokers, evidence, archives, tables"
     )
     option(recovering, "--group GROUP", "only this one; may be given several times", action="append")
     option(recovering, "--at TIME", "as it was then: 2026-11-16T02:18:03, in UTC unless it has a zone")
@@ -74,16 +75,13 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    missing = [str(path) for path in arguments.folders if not path.exists()]
-    if missing:
-        raise CommandError(f"There is no {', '.join(missing)}.")
     try:
         at = None if arguments.at is None else parse_time(arguments.at)
     except (CannotRepair, ValueError) as error:
         raise CommandError(str(error)) from None
     try:
         with progress("offsets", "reading files and tables"):
-            observations = read_witnesses(arguments.folders, arguments.cluster)
+            observations = read_witnesses(folders_of(arguments.folders), arguments.cluster)
     except KelpieError as error:
         raise CommandError(str(error)) from None
     rows = list(recover(observations, groups=arguments.group, at=at))

@@ -3,7 +3,7 @@
 import argparse
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -15,9 +15,11 @@ from kelpie.cli.json_output import add_json_option, print_json
 from kelpie.cli.log_options import add_log_options, hints_of
 from kelpie.cli.pipeline_progress import ProgressLine
 from kelpie.cli.pipeline_summary import render
+from kelpie.cli.place_options import place
 from kelpie.cli.spark_session import MISSING, add_spark_options, spark_for
 from kelpie.documents.pipeline_run import pipeline_run_document
 from kelpie.model.kelpie_error import KelpieError
+from kelpie.places import Place
 
 
 def add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -53,7 +55,13 @@ def add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
         metavar="DIR",
         help="folders of brokers' data, of mixed evidence, single files, archives of these",
     )
-    parser.add_argument("--into", required=True, type=Path, metavar="TABLES", help="folder of the tables")
+    parser.add_argument(
+        "--into",
+        required=True,
+        type=place,
+        metavar="TABLES",
+        help="folder of the tables: a path, or hdfs://HOST:PORT/…, s3://BUCKET/…",
+    )
     parser.add_argument(
         "--cluster",
         metavar="NAME",
@@ -76,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
         from kelpie.pipeline.summary import Summary  # noqa: PLC0415 - Spark takes a second to import.
     except ImportError as error:
         raise CommandError(f"{MISSING} ({error})") from None
-    prepare(into)
+    prepare(into, arguments.conf)
     summary = Summary()
     progress = ProgressLine(summary, sys.stderr, quiet=arguments.quiet)
     began = time.monotonic()
@@ -123,10 +131,10 @@ def run(arguments: argparse.Namespace) -> int:
     return ExitStatus.OK
 
 
-def prepare(into: Path) -> None:
-    """The folder of the tables. Raises CommandError."""
+def prepare(into: Place, settings: Iterable[tuple[str, str]]) -> None:
+    """The folder of the tables. `settings`: those of Spark. Raises CommandError."""
     with told("--into "):
-        prepare_tables(into)
+        prepare_tables(into, dict(settings))
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from kelpie.cli.json_output import add_json_option, print_json
 from kelpie.cli.log_options import add_log_options, hints_of
 from kelpie.cli.pipeline_run import prepare
 from kelpie.cli.pipeline_summary import render
+from kelpie.cli.place_options import place
 from kelpie.cli.spark_session import add_spark_options, spark_for
 from kelpie.client import java_properties
 from kelpie.documents.pipeline_run import pipeline_run_document
@@ -60,7 +61,13 @@ def add_stream(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         metavar="DIR",
         help="folders that grow: what kelpie collect writes, logs, data of brokers",
     )
-    parser.add_argument("--into", required=True, type=Path, metavar="TABLES", help="folder of the tables")
+    parser.add_argument(
+        "--into",
+        required=True,
+        type=place,
+        metavar="TABLES",
+        help="folder of the tables: a path, or hdfs://HOST:PORT/…, s3://BUCKET/…",
+    )
     parser.add_argument(
         "--cluster",
         metavar="NAME",
@@ -89,7 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
     announce = (lambda _: None) if arguments.quiet else _announce
     topic = _topic(arguments) if has_topic else None
     into, sources = arguments.into.absolute(), [path.absolute() for path in arguments.sources]
-    prepare(into)
+    prepare(into, arguments.conf)
     with spark_for(
         arguments,
         brief=arguments.once and is_small([*arguments.sources, into]),

@@ -6,6 +6,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from kelpie.cli.command import CommandError, CommandParser, describe, reads
 from kelpie.cli.environment import JAVA_HOME, PYSPARK_PYTHON, SPARK_HOME
@@ -13,6 +14,7 @@ from kelpie.cli.exit_status import ExitStatus
 from kelpie.cli.pipeline_run import add_run
 from kelpie.cli.pipeline_stream import add_stream
 from kelpie.cli.spark_session import MISSING, setting
+from kelpie.places import Place, credentials
 
 _ACTIONS = ("run", "stream")
 _CLIENT, _CLUSTER = "client", "cluster"
@@ -65,8 +67,8 @@ def add_submit(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 
 def submit(arguments: argparse.Namespace) -> int:
-    words = _checked(arguments.options)
-    command = _command(arguments, words)
+    words, places = _checked(arguments.options)
+    command = _command(arguments, words, places)
     if arguments.show:
         print(shlex.join(command))
         return 0
@@ -76,8 +78,11 @@ def submit(arguments: argparse.Namespace) -> int:
         raise CommandError(f"{command[0]}: {(error.strerror or str(error)).lower()}.") from None
 
 
-def _checked(options: Sequence[str]) -> list[str]:
-    """The arguments for the driver. Parses them now, so that a mistake is reported here and not there."""
+def _checked(options: Sequence[str]) -> tuple[list[str], list[Place]]:
+    """The arguments for the driver, and the places that they name.
+
+    Parses them now, so that a mistake is reported here and not there.
+    """
     words = list(options) if options and options[0] in _ACTIONS else ["run", *options]
     parser = CommandParser(prog="kelpie pipeline submit … --")
     actions = parser.add_subparsers(dest="action")
@@ -86,13 +91,19 @@ def _checked(options: Sequence[str]) -> list[str]:
     read = parser.parse_args(words)
     if read.master or read.conf or read.archives:
         raise CommandError("--master, --conf and --archives belong before the --: spark-submit is told them.")
-    return words
+    return words, [read.into, *read.sources]
 
 
-def _command(arguments: argparse.Namespace, words: Sequence[str]) -> list[str]:
+def _command(arguments: argparse.Namespace, words: Sequence[str], places: Sequence[Place]) -> list[str]:
     try:
         from kelpie.pipeline.spark import cluster, shipping, spark_errors  # noqa: PLC0415 - Spark takes a second.
-        from kelpie.pipeline.spark.session import JAVA_LOG, spark_home  # noqa: PLC0415
+        from kelpie.pipeline.spark.session import (  # noqa: PLC0415
+            JAVA_LOG,
+            S3,
+            jars_of,
+            spark_home,
+            uses_s3,
+        )
         from kelpie.real import java  # noqa: PLC0415
         from kelpie.real.cluster_errors import Unavailable  # noqa: PLC0415
     except ImportError as error:
@@ -116,6 +127,13 @@ def _command(arguments: argparse.Namespace, words: Sequence[str]) -> list[str]:
     if on_cluster and not arguments.archives:
         python = python or "python3"  # The path of this machine's Python means nothing there.
     settings = {"spark.pyspark.python": python or shipping.python_of(arguments.archives)}
+    jars: list[Path] = []
+    if uses_s3(places):
+        settings |= credentials.for_java()
+        try:
+            jars = jars_of(S3)
+        except Unavailable as error:
+            raise CommandError(str(error)) from None
     if not on_cluster:
         settings["spark.pyspark.driver.python"] = sys.executable
         settings["spark.driver.extraJavaOptions"] = JAVA_LOG
@@ -128,5 +146,7 @@ def _command(arguments: argparse.Namespace, words: Sequence[str]) -> list[str]:
         command += ["--conf", f"{name}={value}"]
     if arguments.archives:
         command += ["--archives", arguments.archives]
+    if jars:
+        command += ["--jars", ",".join(map(str, jars))]
     command += ["--py-files", str(shipping.package()), str(shipping.script())]
     return [*command, *words]

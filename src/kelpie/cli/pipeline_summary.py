@@ -1,11 +1,11 @@
 """What a run of the pipeline did, on a terminal."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kelpie.cli.terminal import text_width
 from kelpie.model.cells import wrap
 from kelpie.model.quoting import harmless
+from kelpie.places import Place
 
 if TYPE_CHECKING:
     from kelpie.pipeline.summary import Summary
@@ -15,7 +15,7 @@ _TIED = "\xa0"
 """A space at which lines are not wrapped."""
 
 
-def render(summary: "Summary", into: Path) -> str:
+def render(summary: "Summary", into: Place) -> str:
     """As wide as the terminal, unless a name is longer."""
     lines = [
         f"Cluster {summary.cluster}: {summary.files:,} files, {summary.new_files:,} new "

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+from kelpie.cli import real_stores
 from kelpie.cli.command import CommandError, describe, option, reads, setting
 from kelpie.cli.environment import CACHE, JAVA_HOME, REPOSITORY, STATE
 from kelpie.cli.exit_status import ExitStatus
@@ -45,6 +46,7 @@ _EXAMPLES = {
         kelpie real down
             end all nodes, and remove their data
     """,
+    "store": real_stores.EXAMPLES,
     "tool": """
         kelpie real tool kafka-topics --create --topic orders --partitions 3
             a topic
@@ -64,7 +66,8 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser = subparsers.add_parser(
         "real",
         description="Starts real Kafka clusters on loopback, ends and restarts their nodes, and runs Kafka's "
-        "own tools against them. The jars are fetched when a version is first used.",
+        "own tools against them; also stores for tables of the pipeline. The jars are fetched when they are "
+        "first used.",
     )
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
 
@@ -83,6 +86,11 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     _nodes(start)
     option(start, "--no-wait", "do not wait until the nodes serve")
     _action(actions, "down", _down, "end a cluster and remove its folder")
+
+    store = _action(
+        actions, "store", real_stores.store, "start an S3 server, HDFS or YARN until Ctrl-C", named=False
+    )
+    real_stores.add_store_arguments(store)
 
     tool = _action(actions, "tool", _tool, "run one of Kafka's own tools against a cluster")
     tool.add_argument("tool", metavar="TOOL", help="a script's name (kafka-topics) or a class")
@@ -105,7 +113,7 @@ def _action(
     parser = actions.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
     parser.set_defaults(run=_mending(run))
     describe(parser, examples=_EXAMPLES[name], statuses=_STATUSES)
-    if name != "tool":
+    if name not in ("tool", "store"):
         add_json_option(parser, "real", "print the clusters, as they are then, as JSON")
     reads(parser, STATE, CACHE, REPOSITORY, JAVA_HOME)
     if named:

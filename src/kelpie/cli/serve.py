@@ -4,7 +4,6 @@ import argparse
 import sys
 from contextlib import ExitStack, suppress
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kelpie.cli.amounts import seconds
@@ -14,6 +13,7 @@ from kelpie.cli.examining import add_examination_options
 from kelpie.cli.exit_status import ExitStatus
 from kelpie.cli.metrics_options import KMINION, add_metrics_options, exporters_from, limits_from, otlp_from
 from kelpie.cli.page_access import access_from, add_access_options, listening_from
+from kelpie.cli.place_options import place
 from kelpie.cli.served_clusters import Served, served_clusters
 from kelpie.model.words import first_of
 
@@ -61,7 +61,7 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "--tables DIR",
         "tables of kelpie pipeline: pages of clusters that they know, and the history of those of -b that "
         "have the same name",
-        type=Path,
+        type=place,
     )
     option(
         parser,

@@ -11,8 +11,9 @@ from typing import Any
 
 from kelpie.cli.amounts import duration
 from kelpie.cli.command import CommandError, reads
-from kelpie.cli.environment import CACHE, JAVA_HOME, PYSPARK_PYTHON, REPOSITORY
+from kelpie.cli.environment import CACHE, HADOOP_CONF_DIR, JAVA_HOME, PYSPARK_PYTHON, REPOSITORY
 from kelpie.cli.exit_status import ExitStatus
+from kelpie.places import Place
 
 MISSING = "The pipeline needs Spark: pip install 'kelpie-kafka[pipeline]'."
 _PATIENCE_S = 120.0
@@ -20,7 +21,7 @@ _LAST_WORDS = 5
 
 
 def add_spark_options(parser: argparse.ArgumentParser) -> None:
-    reads(parser, JAVA_HOME, PYSPARK_PYTHON, CACHE, REPOSITORY)
+    reads(parser, JAVA_HOME, PYSPARK_PYTHON, CACHE, REPOSITORY, HADOOP_CONF_DIR)
     parser.add_argument(
         "--master",
         metavar="MASTER",
@@ -62,7 +63,7 @@ def spark_for(
     *,
     brief: bool,
     sources: Sequence[Path],
-    into: Path,
+    into: Place,
     topic: bool = False,
     keep_classes: bool = False,
     announce: Callable[[str], None] = lambda _: None,
@@ -93,6 +94,7 @@ def spark_for(
                 arguments.master,
                 brief=brief,
                 jars=(KAFKA,) if topic else (),
+                places=[into],
                 archives=arguments.archives,
                 settings=dict(arguments.conf),
                 log=log,

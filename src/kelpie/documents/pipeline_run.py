@@ -1,9 +1,9 @@
 """`kelpie pipeline run --json` and `kelpie pipeline stream --once --json`: what a run did."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from kelpie.documents.declaring import TypedDict, document
+from kelpie.places import Place
 
 if TYPE_CHECKING:
     from kelpie.pipeline.summary import Summary
@@ -43,7 +43,7 @@ class PipelineRunDocument(TypedDict):
     """By stage."""
 
 
-def pipeline_run_document(summary: "Summary", into: Path) -> PipelineRunDocument:
+def pipeline_run_document(summary: "Summary", into: Place) -> PipelineRunDocument:
     return {
         "version": 1,
         "cluster": summary.cluster,

@@ -1,7 +1,6 @@
 """What commands read from tables, without Spark: findings of the doctor, the last committed offsets."""
 
 from collections.abc import Collection
-from pathlib import Path
 from typing import Any
 
 from kelpie.doctor.causes import linked
@@ -17,18 +16,19 @@ from kelpie.pipeline.sources.snapshots.outputs import observed
 from kelpie.pipeline.storage.lake import Lake
 from kelpie.pipeline.tables import TABLES
 from kelpie.pipeline.tables.moments import instant
+from kelpie.places import Place
 
 
 class NoTables(KelpieError):
     """The folder has no tables, or tables of several clusters."""
 
 
-def are_tables(folder: Path) -> bool:
+def are_tables(folder: Place) -> bool:
     return (folder / "bronze" / "evidence_file" / "_delta_log").is_dir()
 
 
 def read_diagnosis(
-    folder: Path, cluster: str | None = None, groups: Collection[str] | Selection | None = None
+    folder: Place, cluster: str | None = None, groups: Collection[str] | Selection | None = None
 ) -> Diagnosis:
     """The findings for these groups, or for all, from when the tables were made. Raises NoTables."""
     lake = Lake(folder, read_only=True)
@@ -74,7 +74,7 @@ def _waiting(row: dict[str, Any]) -> Waiting:
     return Waiting(row["lag"], now - age_ms if now is not None and age_ms is not None else None)
 
 
-def read_positions(folder: Path, cluster: str | None = None) -> Observations:
+def read_positions(folder: Place, cluster: str | None = None) -> Observations:
     """Commits that counted, committed offsets that tools showed, and the ends of logs on disks."""
     lake = Lake(folder, read_only=True)
     name = chosen_cluster(lake, cluster)
@@ -100,7 +100,11 @@ def _commit(row: dict[str, Any]) -> Commit:
 
 def chosen_cluster(lake: Lake, cluster: str | None) -> str:
     """The cluster of this name, or the only one. Raises NoTables."""
-    if not are_tables(lake.root):
+    try:
+        has_tables = are_tables(lake.root)
+    except OSError as error:
+        raise NoTables(f"Tables cannot be read: {error.strerror or error}.") from None
+    if not has_tables:
         raise NoTables(
             f"There are no tables in {lake.root}; kelpie pipeline run --into {lake.root} makes them."
         )

@@ -68,7 +68,7 @@ def run(
 
 def _place_to_unpack(spark: SparkSession, lake: Lake) -> Path | None:
     """Executors on other machines see the folder of the tables, and not this machine's temporary files."""
-    if is_local(spark.sparkContext.master):
+    if is_local(spark.sparkContext.master) or not isinstance(lake.root, Path):
         return None
     place = lake.root / STAGING
     place.mkdir(parents=True, exist_ok=True)

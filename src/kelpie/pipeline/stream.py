@@ -39,6 +39,7 @@ from kelpie.pipeline.storage.frames import ClusterTables
 from kelpie.pipeline.storage.lake import Lake, plain
 from kelpie.pipeline.summary import Summary
 from kelpie.pipeline.tables import BRONZE, TABLES
+from kelpie.places import Place
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -174,7 +175,7 @@ class Stream:
             processingTime=f"{max(1, round(self._every_s * 1000 / 3))} milliseconds"
         ).start()
 
-    def _topic_batch(self, checkpoint: Path, rows: "DataFrame", number: int) -> None:
+    def _topic_batch(self, checkpoint: Place, rows: "DataFrame", number: int) -> None:
         # A new checkpoint numbers its batches from 0 again, and has another id.
         counted_by = json.loads((checkpoint / "metadata").read_text())["id"]
         assert self._topic is not None

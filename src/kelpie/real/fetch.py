@@ -27,7 +27,7 @@ from kelpie.real.cluster_errors import RealError, Unavailable
 from kelpie.real.releases import Jar
 
 _INPUT = ("-settings", "settings.xml", "-cache", "downloads", "-ivy", "ivy.xml")
-_OUTPUT = ("-retrieve", "jars/[artifact]-[revision].[ext]")
+_OUTPUT = ("-retrieve", "jars/[artifact]-[revision](-[classifier]).[ext]")
 
 # Ivy prints dots while it downloads. This much silence is a registry that does not answer.
 _SILENCE_LIMIT_S = 20.0
@@ -212,10 +212,10 @@ def _settings() -> str:
 def _module(jars: tuple[Jar, ...]) -> str:
     dependencies = "\n".join(
         f'    <dependency org="{jar.organisation}" name="{jar.name}" rev="{jar.revision}"'
-        ' conf="default->*" transitive="false"/>'
+        f' conf="default->*" transitive="false">{_artifact(jar)}</dependency>'
         for jar in jars
     )
-    return f"""<ivy-module version="2.0">
+    return f"""<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">
   <info organisation="kelpie" module="kafka"/>
   <configurations><conf name="default"/></configurations>
   <dependencies>
@@ -223,6 +223,13 @@ def _module(jars: tuple[Jar, ...]) -> str:
   </dependencies>
 </ivy-module>
 """
+
+
+def _artifact(jar: Jar) -> str:
+    """Needed only to choose among several jars of a revision."""
+    if not jar.classifier:
+        return ""
+    return f'<artifact name="{jar.name}" type="jar" ext="jar" m:classifier="{jar.classifier}"/>'
 
 
 def _proxy_options() -> list[str]:

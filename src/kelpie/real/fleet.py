@@ -15,7 +15,9 @@ from kelpie.real.cluster_errors import ClusterRefused, NodeDied, RealError
 from kelpie.real.keeper import Keeper
 from kelpie.real.process import Jvm
 
-Kind = Literal["zookeeper", "controller", "broker"]
+Kind = Literal[
+    "zookeeper", "controller", "broker", "namenode", "datanode", "resourcemanager", "nodemanager", "s3"
+]
 
 # A busy machine with few cores needs more than the 2 to 10 s that an idle one takes.
 START_LIMIT_S = 120.0

@@ -3,6 +3,7 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from kelpie.real.cluster_errors import Unavailable
@@ -47,6 +48,21 @@ def pyspark_jars() -> Path | None:
         if (jars := Path(folder) / "jars").is_dir():
             return jars
     return None
+
+
+def of_pyspark(what: str, names: Sequence[str]) -> list[Path]:
+    """Jars in PySpark's wheel, by their names. Raises `Unavailable`; `what` needs them."""
+    folder = pyspark_jars()
+    if folder is None:
+        raise Unavailable(f"{what} is missing: it comes with PySpark. Install kelpie-kafka[pipeline].")
+    files: list[Path] = []
+    for name in names:
+        # A revision begins with a digit; names that only begin alike do not.
+        jars = sorted(folder.glob(f"{name}-[0-9]*.jar"))
+        if not jars:
+            raise Unavailable(f"{what} is incomplete: PySpark's wheel ({folder}) holds no {name}.")
+        files.append(jars[-1])
+    return files
 
 
 @functools.cache

@@ -3,6 +3,8 @@ from collections.abc import Collection, Mapping
 
 from kelpie.real.cluster import RealCluster
 from kelpie.real.cluster_errors import Unavailable
+from kelpie.real.hadoop import RealHadoop
+from kelpie.real.s3 import RealS3
 from kelpie.real.zookeeper import RealZooKeeper
 
 
@@ -22,6 +24,8 @@ class Pool:
         """When each of them was last asked for."""
         self._fresh: list[RealCluster] = []
         self._zookeeper: RealZooKeeper | None = None
+        self._s3: RealS3 | None = None
+        self._hadoop: RealHadoop | None = None
         self._missing: dict[str, Unavailable] = {}
 
     def shared(self, version: str = "4.3.1", brokers: int = 1, **config: object) -> RealCluster:
@@ -51,6 +55,20 @@ class Pool:
             server = self._zookeeper = RealZooKeeper().open()
         return server
 
+    def s3(self) -> RealS3:
+        """An S3 server, shared by all who ask."""
+        if self._s3 is None:
+            self._s3 = RealS3().open()
+        return self._s3
+
+    def hadoop(self, *, yarn: bool = False) -> RealHadoop:
+        """HDFS, with YARN if asked for, shared by all who ask."""
+        if self._hadoop is not None and yarn and not self._hadoop.has_yarn:
+            self._close_stores()
+        if self._hadoop is None:
+            self._hadoop = RealHadoop(yarn=yarn).open()
+        return self._hadoop
+
     def close_idle(self, idle_s: float) -> None:
         """Closes shared clusters that nobody has asked for in so many seconds."""
         asked_by = time.monotonic() - idle_s
@@ -66,6 +84,13 @@ class Pool:
         while self._shared:
             self._shared.popitem()[1].close()
         self._close_zookeeper()
+        self._close_stores()
+
+    def _close_stores(self) -> None:
+        for server in (self._s3, self._hadoop):
+            if server is not None:
+                server.close()
+        self._s3 = self._hadoop = None
 
     def _close_zookeeper(self) -> None:
         if self._zookeeper is not None:

@@ -36,13 +36,15 @@ class Jar:
     name: str
     revision: str
     sha256: str
+    classifier: str = ""
+    """Which of several jars of the same name and revision: "jar-with-dependencies"."""
 
     @property
     def file_name(self) -> str:
-        return f"{self.name}-{self.revision}.jar"
+        return f"{self.name}-{self.revision}{f'-{self.classifier}' if self.classifier else ''}.jar"
 
     def __str__(self) -> str:
-        return f"{self.organisation}:{self.name}:{self.revision}"
+        return ":".join(filter(None, (self.organisation, self.name, self.revision, self.classifier)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +98,8 @@ def pinned(title: str, folder: Path = _LISTS) -> tuple[Jar, ...]:
     jars = []
     for line in _lines(folder / f"{title}.txt"):
         sha256, coordinates = line.split()
-        organisation, name, revision = coordinates.split(":")
-        jars.append(Jar(organisation, name, revision, sha256))
+        organisation, name, revision, *classifier = coordinates.split(":")
+        jars.append(Jar(organisation, name, revision, sha256, *classifier))
     return tuple(jars)
 
 

@@ -2,10 +2,8 @@
 
 import socket
 from collections.abc import Sequence
-from pathlib import Path
 
 from kelpie.real import java, ports, properties
-from kelpie.real.cluster_errors import Unavailable
 from kelpie.real.fleet import Fleet, FleetNode
 
 MAIN = "org.apache.zookeeper.server.ZooKeeperServerMain"
@@ -68,7 +66,7 @@ class RealZooKeeper(Fleet):
         return f"{ports.HOST}:{self.port}"
 
     def _plan(self) -> None:
-        self._classpath = _pyspark_classpath()
+        self._classpath = ":".join(map(str, java.of_pyspark("ZooKeeper", _JARS)))
         node = FleetNode("zookeeper", "zookeeper", ports.free(1)[0], self.root / "zookeeper")
         node.folder.mkdir()
         node.config.write_text(properties.text(properties.zookeeper(node.port, node.data)))
@@ -90,17 +88,3 @@ class RealZooKeeper(Fleet):
 
     def _complaint(self, node: FleetNode) -> str | None:
         return complaint(node.port)
-
-
-def _pyspark_classpath() -> str:
-    folder = java.pyspark_jars()
-    if folder is None:
-        raise Unavailable("ZooKeeper is missing: it comes with PySpark. Install kelpie-kafka[pipeline].")
-    files: list[Path] = []
-    for name in _JARS:
-        # A revision begins with a digit; names that only begin alike do not.
-        jars = sorted(folder.glob(f"{name}-[0-9]*.jar"))
-        if not jars:
-            raise Unavailable(f"ZooKeeper is incomplete: PySpark's wheel ({folder}) holds no {name}.")
-        files.append(jars[-1])
-    return ":".join(map(str, files))

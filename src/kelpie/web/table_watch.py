@@ -4,7 +4,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from kelpie.client.survey import wall_clock
@@ -25,6 +24,7 @@ from kelpie.pipeline.results import NoTables, are_tables, read_diagnosis
 from kelpie.pipeline.storage.lake import Lake
 from kelpie.pipeline.tables import TABLES
 from kelpie.pipeline.tables.moments import instant
+from kelpie.places import Place
 from kelpie.web.drawing.scale import DAY, Frame
 from kelpie.web.group_past import GroupPast
 from kelpie.web.incidents import OUTAGE, Incident
@@ -39,7 +39,7 @@ _MINUTE_MS = 60_000
 _NO_LIVE_CLUSTER = Examination()
 
 
-def clusters_in(folder: Path) -> list[str]:
+def clusters_in(folder: Place) -> list[str]:
     """Names of the clusters that tables know. Raises NoTables."""
     if not are_tables(folder):
         raise NoTables(f"There are no tables in {folder}; kelpie pipeline run --into {folder} makes them.")
@@ -62,7 +62,7 @@ class TablePast:
 class Tables:
     """The tables of one cluster: what pages ask of them."""
 
-    def __init__(self, folder: Path, cluster: str) -> None:
+    def __init__(self, folder: Place, cluster: str) -> None:
         self.folder, self.cluster = folder, cluster
         self.lake = Lake(folder, read_only=True)
         self.groups = GroupTables(self.lake, cluster)

@@ -78,7 +78,7 @@ def contents(lake: Lake) -> dict[str, Counter[str]]:
 def in_one_round(spark: SparkSession, lake: Lake, folder: Path) -> dict[str, Counter[str]]:
     """What a new lake with the same rows of bronze has."""
     for name in ("offset_commit", "transaction_marker"):
-        shutil.copytree(lake.path(TABLES[name]), folder / "bronze" / name)
+        shutil.copytree(str(lake.path(TABLES[name])), folder / "bronze" / name)
     whole = Lake(folder)
     make(ClusterTables(spark, whole, CLUSTER))
     return contents(whole)
@@ -161,7 +161,7 @@ def test_table_that_somebody_deleted_is_made_again(quick: SparkSession, tmp_path
     first, second = cut(random.Random(3), records=20, rounds=2)
     take_in(lake, first, 0)
     make(tables)
-    shutil.rmtree(lake.path(STORED["commit_timeline"]))
+    shutil.rmtree(str(lake.path(STORED["commit_timeline"])))
     second.void = ""
     take_in(lake, second, 1)
     make(tables)

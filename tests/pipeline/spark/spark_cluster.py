@@ -36,6 +36,19 @@ sys.meta_path.insert(0, Hiding())
 """
 
 
+def python_without_kelpie(folder: Path, *hidden: str) -> Path:
+    """A Python that has everything that this one has, but for Kelpie and these modules."""
+    home = folder / "-".join(["python", *hidden])
+    home.mkdir()
+    (home / "sitecustomize.py").write_text(_HIDING.format(hidden=hidden))
+    program = home / "python"
+    program.write_text(
+        f'#!/bin/sh\nPYTHONPATH="{home}${{PYTHONPATH:+:$PYTHONPATH}}" exec "{sys.executable}" "$@"\n'
+    )
+    program.chmod(0o755)
+    return program
+
+
 class SparkCluster:
     """`with SparkCluster() as cluster:`; its processes go even if the test run is killed."""
 
@@ -77,16 +90,7 @@ class SparkCluster:
         self._keeper.clean()
 
     def python(self, *hidden: str) -> Path:
-        """A Python that has everything that this one has, but for Kelpie and these modules."""
-        home = self.folder / "-".join(["python", *hidden])
-        home.mkdir()
-        (home / "sitecustomize.py").write_text(_HIDING.format(hidden=hidden))
-        program = home / "python"
-        program.write_text(
-            f'#!/bin/sh\nPYTHONPATH="{home}${{PYTHONPATH:+:$PYTHONPATH}}" exec "{sys.executable}" "$@"\n'
-        )
-        program.chmod(0o755)
-        return program
+        return python_without_kelpie(self.folder, *hidden)
 
     def _start(self, name: str, *options: str) -> Jvm:
         home = Path(pyspark.__file__).parent

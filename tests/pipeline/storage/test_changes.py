@@ -9,6 +9,7 @@ import pytest
 from kelpie.pipeline.storage.changes import Changes, changes
 from kelpie.pipeline.storage.lake import Lake
 from kelpie.pipeline.tables import TABLES
+from kelpie.places import Place
 
 TABLE, CLUSTER = TABLES["quarantine"], "c"
 
@@ -34,7 +35,7 @@ def since(lake: Lake, version: int) -> Changes:
     return changed
 
 
-def positions(files: tuple[Path, ...]) -> Counter[int]:
+def positions(files: tuple[Place, ...]) -> Counter[int]:
     return Counter(
         position
         for file in files

@@ -51,6 +51,15 @@ def disk(tmp_path: Path) -> Path:
     return disk
 
 
+def root(lake: Lake) -> Path:
+    return Path(str(lake.root))
+
+
+def commits(lake: Lake) -> Path:
+    """The folder of the table."""
+    return Path(str(lake.path(COMMITS)))
+
+
 def everything(lake: Lake) -> dict[str, list[dict[str, Any]]]:
     return {table.name: rows(lake, table.name) for table in FILLED}
 
@@ -74,7 +83,7 @@ def test_run_killed_at_any_step_and_run_again_ends_with_the_same_tables(
 def test_run_that_replaces_rows_may_be_killed_too(lake: Lake, disk: Path, tmp_path: Path) -> None:
     """Between what goes and what comes: neither is lost, and nothing stays that is void."""
     ingest(lake, [disk], Here())
-    begun = shutil.copytree(lake.root, tmp_path / "begun")
+    begun = shutil.copytree(str(lake.root), tmp_path / "begun")
     segment(disk, batches(0, 1) + write_batch([commit(number, 7) for number in range(1, 5)]) + b"torn again")
     ingest(lake, [disk], Here())
     expected = everything(lake)
@@ -146,7 +155,7 @@ def test_page_of_a_batch_is_whole_or_not_there(lake: Lake) -> None:
     """Drafts of killed runs are no pages."""
     journal = Journal(lake, "an application")
     journal.record(0, {}, {"a": 1})
-    (folder,) = (lake.root / "_batches").iterdir()
+    (folder,) = (root(lake) / "_batches").iterdir()
     (folder / "draft-of-a-killed-run").write_text("{")
     page = journal.newest()
     assert page is not None
@@ -168,7 +177,7 @@ def test_files_that_no_table_knows_are_swept_when_they_are_old(lake: Lake, disk:
     """Killed tasks leave files; a run that goes on has some too, so only old ones go."""
     ingest(lake, [disk], Here())
     before = everything(lake)
-    folder = lake.path(COMMITS)
+    folder = commits(lake)
     (known,) = folder.rglob("*.parquet")
     old = [
         aged(_copy(known, known.with_name(name)))
@@ -176,7 +185,7 @@ def test_files_that_no_table_knows_are_swept_when_they_are_old(lake: Lake, disk:
     ]
     young = _copy(known, known.with_name("part-c.zstd.parquet"))
     aged(known)
-    assert sorted(lake.sweep()) == sorted(old)
+    assert sorted(map(str, lake.sweep())) == sorted(map(str, old))
     assert known.exists()
     assert young.exists()
     assert everything(lake) == before
@@ -186,9 +195,11 @@ def test_files_that_were_replaced_are_swept_sooner(lake: Lake, disk: Path) -> No
     """A stream replaces tables again and again: a day's worth of them would fill any disk."""
     ingest(lake, [disk], Here())
     before = everything(lake)
-    (known,) = lake.path(COMMITS).rglob("*.parquet")
-    copy, folder = _copy(known, known.with_name("part-b.zstd.parquet")), lake.path(COMMITS)
-    lake.replace(COMMITS, CLUSTER, [described(COMMITS, copy, folder, CLUSTER)], made_of=0)
+    (known,) = commits(lake).rglob("*.parquet")
+    copy, folder = _copy(known, known.with_name("part-b.zstd.parquet")), commits(lake)
+    lake.replace(
+        COMMITS, CLUSTER, [described(COMMITS, copy, path=copy, folder=folder, cluster=CLUSTER)], made_of=0
+    )
     assert lake.sweep() == []
     assert lake.sweep(replaced=timedelta()) == [known]
     assert everything(lake) == before
@@ -197,15 +208,15 @@ def test_files_that_were_replaced_are_swept_sooner(lake: Lake, disk: Path) -> No
 def test_folders_that_spark_was_writing_into_are_swept_when_they_are_old(lake: Lake, disk: Path) -> None:
     """Readers of Delta pass them by, and so does Delta's own broom."""
     ingest(lake, [disk], Here())
-    left = [lake.path(COMMITS) / "_written-by-a-killed-run", lake.root / "_staging" / "logs-7"]
+    left = [commits(lake) / "_written-by-a-killed-run", root(lake) / "_staging" / "logs-7"]
     for folder in left:
         folder.mkdir(parents=True)
         (folder / "part-0.parquet").write_bytes(b"half")
-    draft = next((lake.root / "_batches").iterdir()) / "draft-of-a-killed-run"
+    draft = next((root(lake) / "_batches").iterdir()) / "draft-of-a-killed-run"
     draft.write_text("{")
     assert lake.sweep() == []
     left.append(draft)
-    assert sorted(map(aged, left)) == sorted(lake.sweep())
+    assert sorted(map(str, map(aged, left))) == sorted(map(str, lake.sweep()))
     assert not any(path.exists() for path in left)
 
 
@@ -219,6 +230,6 @@ def test_old_pages_go_and_the_newest_stays(lake: Lake, disk: Path) -> None:
     for count in range(1, 15):
         segment(disk, batches(0, count))
         ingest(lake, [disk], Here())
-    (folder,) = (lake.root / "_batches").iterdir()
+    (folder,) = (root(lake) / "_batches").iterdir()
     assert len(list(folder.iterdir())) == 10
     assert offsets(lake) == list(range(14))

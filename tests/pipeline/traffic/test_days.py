@@ -17,6 +17,7 @@ from kelpie.pipeline.tables import TABLES
 from kelpie.pipeline.traffic import tasks
 from kelpie.pipeline.traffic.day import Day
 from kelpie.pipeline.traffic.days import TrafficDays
+from kelpie.places.place import move
 from tests.pipeline.rows import NOON, at
 from tests.pipeline.traffic.scrapes import Place, sample_rows
 
@@ -127,7 +128,7 @@ def test_new_day_goes_on_from_the_last_scrapes_without_reading_old_ones(
     make(spark, lake, "c")
     assert read_files() == days(0)
     for file in lake.files(TABLES["traffic_sample"], "c"):
-        file.rename(file.with_suffix(".away"))
+        move(file, file.with_suffix(".away"))
     scraped.take_in((DAY_S, {OWN: 20, LOST: 6}))
     make(spark, lake, "c")
     assert read_files() == days(1)

@@ -18,6 +18,7 @@ from kelpie.pipeline.tables import TABLES
 from kelpie.pipeline.traffic import derivation_tasks
 from kelpie.pipeline.traffic.day import Day
 from kelpie.pipeline.traffic.derived_days import DerivedDays
+from kelpie.places.place import move
 from tests.collect.rounds import collect
 from tests.lab.counted import QUICK, Reader, consumer, counted
 from tests.pipeline.rows import at
@@ -107,7 +108,7 @@ def test_new_day_goes_on_without_reading_old_samples(spark: SparkSession, tmp_pa
     take_in(lake, 1, log(0, 100, 1_000), group(0, 50), log(30, 200, 3_000), group(30, 150))
     days.make()
     for file in lake.files(TABLES["offset_sample"], "c"):
-        file.rename(file.with_suffix(".away"))
+        move(file, file.with_suffix(".away"))
     take_in(lake, 2, log(DAY_S, 300, 4_000), group(DAY_S, 300))
     days.make()
     told = {(row["began"], row["ended"]): (row["messages"], row["bytes"]) for row in derived(lake, "c")}

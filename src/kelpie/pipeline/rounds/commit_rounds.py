@@ -19,7 +19,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import and_, or_
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -36,6 +35,7 @@ from kelpie.pipeline.tables.state import WHY
 from kelpie.pipeline.tables.table import CLUSTER
 from kelpie.pipeline.tables.types import INT, LONG, STRING
 from kelpie.pipeline.transforms.commits import OPEN, SETTLED, Epochs, carried_commits, timeline
+from kelpie.places import Place
 
 COMMITS, MARKERS, TIMELINE = "offset_commit", "transaction_marker", "commit_timeline"
 CARRIED, AHEAD = "carried_commit", "carried_marker"
@@ -214,7 +214,7 @@ def _harmful(late: DataFrame, old: DataFrame, epochs: DataFrame) -> DataFrame:
 
 
 def _new_rows(
-    tables: ClusterTables, made: DataFrame, before: Seen, carried: Sequence[Path], again: Collection[int]
+    tables: ClusterTables, made: DataFrame, before: Seen, carried: Sequence[Place], again: Collection[int]
 ) -> tuple[DataFrame, list[str]]:
     """The rows to add, and conditions for those that they replace."""
     gone: list[str] = []

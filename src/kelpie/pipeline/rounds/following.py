@@ -27,7 +27,6 @@ replaced.
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from kelpie.pipeline.code_version import code_version
@@ -37,6 +36,7 @@ from kelpie.pipeline.storage.journal import Journal, Page
 from kelpie.pipeline.storage.lake import Snapshot
 from kelpie.pipeline.storage.parquet import NewFile
 from kelpie.pipeline.tables import STORED
+from kelpie.places import Place
 
 _MOST_GONE = 0.5
 """If a larger part of an input was replaced, a round over everything costs less."""
@@ -188,5 +188,5 @@ def _number(inputs: Mapping[str, Snapshot]) -> str:
     return digest.hexdigest()[:16]
 
 
-def _size(files: Iterable[Path]) -> int:
+def _size(files: Iterable[Place]) -> int:
     return sum(file.stat().st_size for file in files)

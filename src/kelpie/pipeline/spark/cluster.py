@@ -9,6 +9,7 @@ import re
 import socket
 import tempfile
 import time
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -17,8 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kelpie.pipeline.spark.preflight import ExecutorCheck, check_executor
-from kelpie.pipeline.spark.shipping import NEEDED
+from kelpie.pipeline.spark.shipping import needed_for
 from kelpie.pipeline.spark.spark_errors import ClusterFault
+from kelpie.places import Place
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -43,6 +45,11 @@ def addresses(master: str) -> list[tuple[str, int]]:
 
     Raises ClusterFault.
     """
+    if master.startswith("sc://"):
+        raise ClusterFault(
+            f"{master} is a server of Spark Connect. The pipeline reads and writes files in tasks, by "
+            f"RDDs, which Connect does not have. Name a master: {_FORMS}."
+        )
     if not _KNOWN.fullmatch(master):
         raise ClusterFault(f"{master!r} is no master of Spark: write {_FORMS}.")
     if not master.startswith(_STANDALONE):
@@ -79,7 +86,7 @@ def reach(master: str) -> None:
 def check(
     context: "SparkContext",
     sources: Iterable[Path],
-    folder: Path,
+    folder: Place,
     *,
     patience_s: float = PATIENCE_S,
     announce: Callable[[str], None] = lambda _: None,
@@ -91,7 +98,7 @@ def check(
     files = [sample for source in sources for sample in islice(_samples(source), _SAMPLES)]
     with _mark(folder) as mark:
         tasks = context.defaultParallelism * 2
-        ask = partial(check_executor, NEEDED, files, str(folder), mark)
+        ask = partial(check_executor, needed_for([folder]), files, str(folder), mark)
         checks: list[ExecutorCheck] = context.parallelize(range(tasks), tasks).map(lambda _: ask()).collect()
     judge(checks, context.master)
 
@@ -173,7 +180,15 @@ def _samples(source: Path) -> Iterator[tuple[str, int]]:
 
 
 @contextmanager
-def _mark(folder: Path) -> Iterator[str]:
+def _mark(folder: Place) -> Iterator[str]:
+    if not isinstance(folder, Path):
+        mark = folder / f"_seen-{uuid.uuid4()}"
+        mark.write_bytes(b"")
+        try:
+            yield mark.name
+        finally:
+            mark.unlink(missing_ok=True)
+        return
     handle, path = tempfile.mkstemp(prefix="_seen-", dir=folder)
     os.close(handle)
     try:

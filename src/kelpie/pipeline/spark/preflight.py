@@ -41,7 +41,7 @@ def check_executor(
         f"{sys.executable} ({platform.python_version()})",
         tuple((name, why) for name in modules if (why := _lacks(name))),
         tuple((path, why) for path, size in files if (why := _cannot_read(path, size))),
-        _cannot_write(Path(folder), mark),
+        _cannot_write(folder, mark),
     )
 
 
@@ -62,7 +62,19 @@ def _cannot_read(path: str, size: int) -> str:
     return "" if actual >= size else f"another file is there, of {actual} bytes"
 
 
-def _cannot_write(folder: Path, mark: str) -> str:
+def _cannot_write(text: str, mark: str) -> str:
+    from kelpie.places import place_of  # noqa: PLC0415 - it needs no more than Python, for paths.
+    from kelpie.places.place import try_to_write  # noqa: PLC0415
+
+    folder = place_of(text)
+    if not isinstance(folder, Path):
+        try:
+            if not (folder / mark).exists():
+                return "another folder is there"
+            try_to_write(folder)
+        except (OSError, ImportError) as error:
+            return str(error)
+        return ""
     if not folder.is_dir():
         return "no such folder"
     if not (folder / mark).exists():

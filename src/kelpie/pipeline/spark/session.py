@@ -18,14 +18,19 @@ from pyspark import SparkConf, SparkContext
 
 from kelpie import folders
 from kelpie.pipeline.spark import class_archive, cluster, shipping
+from kelpie.places import Place, credentials
 from kelpie.real import fetch, java, releases
 from kelpie.real.cluster_errors import Unavailable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-DELTA, KAFKA = "delta-4.4.0", "spark-kafka-4.2.0"
-_TITLES = {DELTA: "Delta 4.4.0", KAFKA: "Spark's Kafka connector 4.2.0"}
+DELTA, KAFKA, S3 = "delta-4.4.0", "spark-kafka-4.2.0", "hadoop-aws-3.5.0"
+_TITLES = {
+    DELTA: "Delta 4.4.0",
+    KAFKA: "Spark's Kafka connector 4.2.0",
+    S3: "Hadoop's file system for S3 3.5.0",
+}
 
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _LOG = resources.files("kelpie.pipeline.spark") / "log4j2.properties"
@@ -33,7 +38,7 @@ JAVA_LOG = f"-Dlog4j2.configurationFile=file:{quote(str(_LOG))}"
 """Errors only: what Spark logs about itself does not help users of Kelpie."""
 
 _HIDDEN = (
-    "(?i)secret|password|passwd|passphrase|token|(access|account|private|api)[.]?key|[.]sas[.]|credential|jaas"
+    "(?i)secret|password|passwd|passphrase|token|(access|account|private|api)[._]?key|[.]sas[.]|credential|jaas"
     "|keystore|truststore"
 )
 _SETTINGS = {
@@ -112,6 +117,7 @@ def open_session(
     *,
     brief: bool = False,
     jars: Sequence[str] = (),
+    places: Sequence[Place] = (),
     archives: str | None = None,
     settings: Mapping[str, str] | None = None,
     log: Path | None = None,
@@ -121,7 +127,8 @@ def open_session(
     """Spark on `master`; None: on all cores of this machine. Returns the open session if there is one.
 
     `brief`: for runs of a minute, in which the JVM has little to do.
-    `jars`: DELTA, KAFKA; fetched when they are first needed. `archives`: a Python environment for executors.
+    `jars`: DELTA, KAFKA; fetched when they are first needed. `places`: what Spark reads and writes; it needs
+    more for some. `archives`: a Python environment for executors.
     `log`: a file for what the JVM prints; None: stderr.
     `keep_classes`: for later starts on this machine; Java takes some seconds longer to end, once.
     Raises `Unavailable`, `ClusterFault`, and what Spark raises (`spark_errors.SPARK`).
@@ -138,6 +145,10 @@ def open_session(
         **(_loopback(master) if not local else {}),
         "spark.master": master,
     }
+    credentials.adopt(settings or {})
+    if uses_s3(places):
+        everything |= credentials.for_java()
+        jars = (*jars, *(() if submitted else (S3,)))
     if jars:
         everything["spark.jars"] = ",".join(str(jar) for name in jars for jar in _fetched(name, announce))
     if DELTA in jars:
@@ -167,9 +178,31 @@ def open_session(
         else:
             conf.setIfMissing(name, value)
     context = _started(conf, log if submitted is None else None)
+    if uses_s3(places):
+        _share_credentials(context)
     if not local and shipping.ZIP not in conf.get(_SHIPPED, ""):
         context.addPyFile(str(shipping.package()))
     return SparkSession.builder.getOrCreate()
+
+
+def uses_s3(places: Sequence[Place]) -> bool:
+    return any(not isinstance(place, Path) and place.scheme == "s3a" for place in places)
+
+
+def jars_of(name: str) -> list[Path]:
+    """For spark-submit, which must know them before it starts. Raises `Unavailable`."""
+    return _fetched(name, None)
+
+
+def _share_credentials(context: SparkContext) -> None:
+    """Gives tasks what this process knows of S3, wherever it comes from: also Hadoop's configuration.
+
+    It goes to executors as a part of tasks: so Spark's pages, event logs and files of YARN do not have it.
+    """
+    assert context._jsc is not None
+    configured = context._jsc.hadoopConfiguration()
+    credentials.adopt({name: configured.get(name) or "" for name in credentials.OF_HADOOP})
+    context.environment.update(credentials.s3_settings())
 
 
 AUTHENTICATE = "spark.authenticate"

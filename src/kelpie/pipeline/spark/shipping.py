@@ -9,15 +9,18 @@ import sys
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from kelpie import folders
+from kelpie.places import Place
 
 NEEDED = ("aiokafka", "cramjam", "deltalake", "numba", "numpy", "pandas", "pyarrow")
 """What tasks import beside Kelpie and PySpark."""
+_CLIENTS = {"hdfs": "hdfs_native"}
+_CLIENT_OF_OBJECTS = "obstore"
 ZIP = "kelpie.zip"
 """Spark adds files to Python's path by their suffix, and does not know that of a wheel."""
 SCRIPT = "kelpie_pipeline.py"
@@ -29,6 +32,12 @@ sys.exit(main(["pipeline", *sys.argv[1:]]))
 """
 _NEVER = (1980, 1, 1, 0, 0, 0)
 """A fixed time: the same files make the same zip."""
+
+
+def needed_for(places: Iterable[Place]) -> tuple[str, ...]:
+    """What tasks import that read and write there."""
+    remote = [place.scheme for place in places if not isinstance(place, Path)]
+    return (*NEEDED, *sorted({_CLIENTS.get(scheme, _CLIENT_OF_OBJECTS) for scheme in remote}))
 
 
 def package() -> Path:

@@ -8,19 +8,19 @@ again: then the difference of all rows that came and all rows that went is what 
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 from kelpie.pipeline.storage.lake import Lake
 from kelpie.pipeline.tables import LakeTable
 from kelpie.pipeline.tables.table import CLUSTER
+from kelpie.places import Place
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    came: tuple[Path, ...] = ()
-    went: tuple[Path, ...] = ()
+    came: tuple[Place, ...] = ()
+    went: tuple[Place, ...] = ()
     """Empty: rows were added, and nothing else."""
 
     def __bool__(self) -> bool:

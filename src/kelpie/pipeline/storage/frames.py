@@ -5,12 +5,10 @@ rows are part of the plan: Spark takes longer to list and open files, and to pla
 """
 
 import re
-import shutil
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -21,9 +19,11 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from kelpie.pipeline.storage.lake import STAGING, UNFINISHED, Lake
-from kelpie.pipeline.storage.parquet import NewFile, declared, described, place, write_rows
+from kelpie.pipeline.storage.parquet import NewFile, below, declared, described, place, readable, write_rows
 from kelpie.pipeline.tables import STORED, TABLES, LakeTable
 from kelpie.pipeline.tables.table import CLUSTER
+from kelpie.places import Place
+from kelpie.places.place import files_below, move, remove_folder
 
 Rows: TypeAlias = DataFrame | pa.Table | Sequence[Mapping[str, object]]
 """Rows of a table: a frame, or few enough that the driver holds them."""
@@ -52,7 +52,7 @@ class ClusterTables:
         files = self.lake.files(table, self.cluster)
         if not files:
             return empty(self.spark, table.spark_schema)
-        if self.is_small(name) and sum(file.stat().st_size for file in files) <= SMALL_FILES_BYTES:
+        if self.is_small(name) and self.lake.size(table, self.cluster) <= SMALL_FILES_BYTES:
             return self._in_memory(table)
         stored = StructType([field for field in table.spark_schema if field.name != CLUSTER])
         reader = self.spark.read.schema(stored)
@@ -64,7 +64,7 @@ class ClusterTables:
             rows = rows.coalesce(1)
         return rows.withColumn(CLUSTER, F.lit(self.cluster)).select(*table.spark_schema.names)
 
-    def frame_of(self, name: str, files: Sequence[Path]) -> DataFrame:
+    def frame_of(self, name: str, files: Sequence[Place]) -> DataFrame:
         """The rows of these files of a table. Its log need not name them any more."""
         table = STORED[name]
         if not files:
@@ -72,17 +72,18 @@ class ClusterTables:
         stored = StructType([field for field in table.spark_schema if field.name != CLUSTER])
         if sum(file.stat().st_size for file in files) <= SMALL_FILES_BYTES:
             held = pa.schema([field for field in table.schema if field.name != CLUSTER])
-            tables = [declared(pq.read_table(file, partitioning=None), table, {}) for file in files]
+            tables = [declared(pq.read_table(readable(file), partitioning=None), table, {}) for file in files]
             rows = pa.concat_tables([each.cast(held) for each in tables])
             frame = self.spark.createDataFrame(rows, stored).coalesce(1)
         else:
             frame = self.spark.read.schema(stored).parquet(*map(literal_path, files))
         return frame.withColumn(CLUSTER, F.lit(self.cluster)).select(*table.spark_schema.names)
 
-    def columns_of(self, name: str, files: Sequence[Path], columns: Sequence[str]) -> pa.Table:
+    def columns_of(self, name: str, files: Sequence[Place], columns: Sequence[str]) -> pa.Table:
         """Some columns of these files, in memory: for numbers, or for little state."""
         held = pa.schema([STORED[name].schema.field(column) for column in columns])
-        read = [pq.read_table(file, columns=list(columns), partitioning=None).cast(held) for file in files]
+        some = [pq.read_table(readable(file), columns=list(columns), partitioning=None) for file in files]
+        read = [each.cast(held) for each in some]
         return pa.concat_tables(read) if read else held.empty_table()
 
     def _in_memory(self, table: LakeTable) -> DataFrame:
@@ -133,16 +134,16 @@ class ClusterTables:
             writer = writer.partitionBy(*table.divided_by)
         writer.parquet(str(unfinished))
         files = []
-        for path in unfinished.rglob("part-*.parquet"):
-            within = dict(part.split("=", 1) for part in path.relative_to(unfinished).parts[:-1])
+        for path in files_below(unfinished):
+            if not (path.name.startswith("part-") and path.name.endswith(".parquet")):
+                continue
+            within = dict(part.split("=", 1) for part in below(path, unfinished).split("/")[:-1])
             target = place(folder, self.cluster, within)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            file = described(table, path.rename(target), folder, self.cluster, within)
-            if file.rows:
+            file = described(table, path, path=target, folder=folder, cluster=self.cluster, within=within)
+            if file.rows:  # Spark writes a file also where there is no row.
+                move(path, target)
                 files.append(file)
-            else:  # Spark writes a file also where there is no row.
-                target.unlink()
-        shutil.rmtree(unfinished)
+        remove_folder(unfinished)
         return files
 
 
@@ -165,21 +166,21 @@ def as_frame(spark: SparkSession, rows: DataFrame | pa.Table) -> DataFrame:
     return rows if isinstance(rows, DataFrame) else spark.createDataFrame(rows).coalesce(1)
 
 
-def literal_path(path: Path) -> str:
+def literal_path(path: Place) -> str:
     """A path that Spark does not take for a pattern."""
     return _SPECIAL.sub(r"\\\1", str(path))
 
 
 @contextmanager
-def staging(lake: Lake, name: str) -> Iterator[Path]:
+def staging(lake: Lake, name: str) -> Iterator[Place]:
     """An empty folder for files that tasks leave for other tasks; deleted at the end."""
-    folder: Path = lake.root / STAGING / name
-    shutil.rmtree(folder, ignore_errors=True)
+    folder: Place = lake.root / STAGING / name
+    remove_folder(folder)
     folder.mkdir(parents=True, exist_ok=True)
     try:
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_folder(folder)
 
 
 @contextmanager

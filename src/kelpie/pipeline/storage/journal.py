@@ -13,17 +13,16 @@ A page also says how far the sources have been read, so that the next batch cont
 """
 
 import json
-import os
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any, TypedDict
 from urllib.parse import quote
 
 from kelpie.pipeline.storage.lake import BATCHES, DRAFT, Lake
 from kelpie.pipeline.storage.parquet import NewFile
 from kelpie.pipeline.tables import STORED
+from kelpie.places import Place
+from kelpie.places.place import create_exclusively
 
 _KEPT = 10
 """Pages that are kept for people to read; only the newest is needed."""
@@ -102,18 +101,12 @@ class Journal:
         newest = self.newest()
         if newest is not None and newest.number >= page.number:
             raise self._conflict(page)
-        self._folder.mkdir(parents=True, exist_ok=True)
-        draft = self._folder / f"{DRAFT}{uuid.uuid4()}"
-        with draft.open("w") as file:
-            json.dump(asdict(page), file)
-            file.flush()
-            os.fsync(file.fileno())
         try:
-            os.link(draft, self._folder / f"{page.number:020}.json")
+            create_exclusively(
+                self._folder / f"{page.number:020}.json", json.dumps(asdict(page)).encode(), draft=DRAFT
+            )
         except FileExistsError:
             raise self._conflict(page) from None
-        finally:
-            draft.unlink()
         return page
 
     def _conflict(self, page: Page) -> Conflict:
@@ -122,11 +115,11 @@ class Journal:
             f"{self._application}. Let it end, then run this one again."
         )
 
-    def _pages(self) -> list[Path]:
+    def _pages(self) -> list[Place]:
         return sorted(self._folder.glob("*.json"))
 
 
-def _read(path: Path) -> Page:
+def _read(path: Place) -> Page:
     page = json.loads(path.read_text())
     files = {name: tuple(NewFile(**file) for file in each) for name, each in page["files"].items()}
     return Page(page["number"], files, page["progress"], page.get("gone", {}), page.get("anew", {}))

@@ -5,11 +5,10 @@ driver adds them in one commit. The commit names an application and a version (D
 batch that is in the table is not added again. Delta inside Spark would do the same, but needs several Spark
 jobs for each access to a table's log.
 
-The folder must be one that the driver and all executors see under the same path.
+The folder is one that the driver and all executors see under the same path, or by the same URL.
 """
 
 import re
-import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,6 +26,10 @@ from deltalake.transaction import AddAction
 from kelpie.pipeline.storage.parquet import NewFile, write_rows
 from kelpie.pipeline.tables import STORED, LakeTable
 from kelpie.pipeline.tables.table import CLUSTER
+from kelpie.places import Place
+from kelpie.places.credentials import s3_settings
+from kelpie.places.place import for_tables, newest_change, remove_folder
+from kelpie.places.stores import UNNAMED
 
 if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
@@ -42,6 +45,10 @@ _PARTITION = f"partition.{CLUSTER}"
 UNFINISHED, STAGING, BATCHES = "_written-", "_staging", "_batches"
 """Names of folders: files that Spark is writing, rows that several tables share, the journal."""
 DRAFT = "draft-"
+_LEFT = (f"*/*/{UNFINISHED}*", f"{STAGING}/*", f"{BATCHES}/*/{DRAFT}*")
+"""What killed runs leave, beside files of tables that no commit names."""
+_LEFT_ON_HDFS = ("*/*/_delta_log/.*.tmp.*", f"_*/*/{UNNAMED}*")
+"""There a commit, too, is a file that gets its name when it is complete."""
 _MADE = "kelpie tables of "
 _SMALL = 32 * 1024 * 1024
 _ATTEMPTS = 5
@@ -53,36 +60,41 @@ class Snapshot(NamedTuple):
     """What a table has of a cluster at one moment."""
 
     version: int
-    files: tuple[Path, ...]
+    files: tuple[Place, ...]
     rows: int
 
 
 class Lake:
     """The folder with all tables."""
 
-    def __init__(self, root: Path, *, read_only: bool = False) -> None:
+    def __init__(self, root: Place, *, read_only: bool = False) -> None:
         """`read_only`: nothing is created or changed. A table that is not there has no rows."""
-        self.root = root.absolute()
+        self.root: Place = for_tables(root)
         self._read_only = read_only
 
-    def path(self, table: LakeTable) -> Path:
+    def path(self, table: LakeTable) -> Place:
         return self.root / table.layer / table.name
+
+    def _delta(self, table: LakeTable) -> DeltaTable:
+        """Raises TableNotFoundError."""
+        path = self.path(table)
+        return DeltaTable(str(path), storage_options=storage_options(path))
 
     def open(self, table: LakeTable) -> DeltaTable:
         """The table. Creates it if needed, and adds columns that were declared since."""
         assert not self._read_only, "nothing may be created here"
-        path = str(self.path(table))
         try:
-            delta = DeltaTable(path)
+            delta = self._delta(table)
         except TableNotFoundError:
             delta = DeltaTable.create(
-                path,
+                str(self.path(table)),
                 schema=table.schema,
                 mode="ignore",  # Another process may have created it meanwhile.
                 name=table.name,
                 description=table.meaning,
                 partition_by=list(table.partitions),
                 configuration={**_SETTINGS, **_statistics(table)},
+                storage_options=storage_options(self.path(table)),
             )
         missing = _missing(delta, table)
         if missing:
@@ -94,7 +106,7 @@ class Lake:
         if not self._read_only:
             return self.open(table)
         try:
-            return DeltaTable(str(self.path(table)))
+            return self._delta(table)
         except TableNotFoundError:
             return None
 
@@ -211,11 +223,11 @@ class Lake:
             else:
                 return
 
-    def files(self, table: LakeTable, cluster: str) -> list[Path]:
+    def files(self, table: LakeTable, cluster: str) -> list[Place]:
         """The files that hold the rows of a cluster."""
         return [self.path(table) / name for name in _files(self.open(table), cluster)["path"].to_pylist()]
 
-    def all_files(self, table: LakeTable) -> list[Path]:
+    def all_files(self, table: LakeTable) -> list[Place]:
         """The files that hold the rows of all clusters."""
         delta = self._existing(table)
         names = pa.table(delta.get_add_actions(flatten=True))["path"].to_pylist() if delta is not None else []
@@ -239,9 +251,9 @@ class Lake:
         paths = tuple(self.path(table) / name for name in sorted(files["path"].to_pylist()))
         return Snapshot(delta.version(), paths, int(sum(files["num_records"].to_pylist())))
 
-    def files_by(self, table: LakeTable, cluster: str, column: str) -> dict[str, list[Path]]:
+    def files_by(self, table: LakeTable, cluster: str, column: str) -> dict[str, list[Place]]:
         """The files of a cluster by the value of a column that the table is divided by, in order."""
-        by_value: dict[str, list[Path]] = {}
+        by_value: dict[str, list[Place]] = {}
         delta = self._existing(table)
         files = _files(delta, cluster) if delta is not None else pa.table({})
         if files.num_rows:
@@ -257,6 +269,11 @@ class Lake:
         """The number of rows of a cluster, from the table's log."""
         delta = self._existing(table)
         return 0 if delta is None else int(sum(_files(delta, cluster)["num_records"].to_pylist()))
+
+    def size(self, table: LakeTable, cluster: str) -> int:
+        """The bytes of the files of a cluster, from the table's log."""
+        delta = self._existing(table)
+        return 0 if delta is None else int(sum(_files(delta, cluster)["size_bytes"].to_pylist()))
 
     def rows(
         self,
@@ -338,19 +355,19 @@ class Lake:
             partition_filters=[(CLUSTER, "=", cluster)], writer_properties=_writing(table)
         )
 
-    def sweep(self, older_than: timedelta = A_DAY, replaced: timedelta = AN_HOUR) -> list[Path]:
+    def sweep(self, older_than: timedelta = A_DAY, replaced: timedelta = AN_HOUR) -> list[Place]:
         """Deletes files of killed runs, and files that were replaced. Returns what it deleted.
 
         `older_than`: age of files that no table names. It must be longer than any run takes, for the files
         of a running one are not named yet. `replaced`: age of replaced files; a reader may still use them.
         """
         hours = max(1, round(older_than / AN_HOUR))
-        gone: list[Path] = []
+        gone: list[Place] = []
         for table in STORED.values():
             path = self.path(table)
             if not (path / "_delta_log").is_dir():
                 continue
-            delta = DeltaTable(str(path))
+            delta = self._delta(table)
             stale = {*delta.vacuum(round(replaced / AN_HOUR), enforce_retention_duration=False)}
             stale |= {*delta.vacuum(hours, enforce_retention_duration=False, full=True)}
             for name in sorted(stale):
@@ -359,21 +376,27 @@ class Lake:
                     gone.append(path / name)
         return gone + self._sweep_unfinished(hours)
 
-    def _sweep_unfinished(self, hours: int) -> list[Path]:
-        """Deletes folders that Spark was writing into, and drafts of journal pages.
+    def _sweep_unfinished(self, hours: int) -> list[Place]:
+        """Deletes folders that Spark was writing into, and drafts of journal pages and of commits.
 
-        Delta's own vacuum skips folders whose names begin with `_`.
+        Delta's own vacuum skips folders whose names begin with `_`, the log of the table among them.
         """
         limit = time.time() - hours * 3600
-        left = [*self.root.glob(f"*/*/{UNFINISHED}*"), *self.root.glob(f"{STAGING}/*")]
-        left += self.root.glob(f"{BATCHES}/*/{DRAFT}*")
-        stale = [path for path in left if path.stat().st_mtime < limit]
+        left: list[Place] = []
+        for pattern in _LEFT if isinstance(self.root, Path) else (*_LEFT, *_LEFT_ON_HDFS):
+            left += self.root.glob(pattern)
+        stale = [path for path in left if newest_change(path) < limit]
         for path in stale:
             if path.is_dir():
-                shutil.rmtree(path, ignore_errors=True)
+                remove_folder(path)
             else:
                 path.unlink(missing_ok=True)
         return stale
+
+
+def storage_options(path: Place) -> dict[str, str] | None:
+    """What deltalake needs to know of a place beside its URL."""
+    return s3_settings() if not isinstance(path, Path) and path.scheme == "s3a" else None
 
 
 def plain(name: str) -> str:

@@ -7,6 +7,8 @@ statistics: a third less CPU and a fifth of the size of pyarrow's defaults.
 """
 
 import json
+import os
+import tempfile
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +25,9 @@ import pyarrow.parquet as pq
 
 from kelpie.pipeline.tables import LakeTable
 from kelpie.pipeline.tables.table import CLUSTER
+from kelpie.places import Place, place_of
 
+_PREFIX = "kelpie-rows-"
 ROWS_AT_ONCE = 1 << 17
 """Rows of one row group. Fewer are held back until there are enough: many small row groups read slowly."""
 
@@ -49,16 +53,19 @@ class Writer:
     """Writes one file of a table, with a unique name that it gets when it is complete."""
 
     table: LakeTable
-    folder: Path
+    folder: Place
     cluster: str
     within: Mapping[str, str] = field(default_factory=dict)
     _waiting: list[pa.Table] = field(default_factory=list)
     _waiting_rows: int = 0
     _open: pq.ParquetWriter | None = None
-    _path: Path = field(init=False)
+    _path: Place = field(init=False)
+    _here: Path = field(init=False)
+    """Where it is written."""
 
     def __post_init__(self) -> None:
         self._path = place(self.folder, self.cluster, self.within)
+        self._here = unfinished(self._path)
 
     def write(self, rows: pa.Table, constants: Mapping[str, object]) -> None:
         """`constants`: values of columns that `rows` lack; others are null."""
@@ -74,28 +81,36 @@ class Writer:
         if self._open is None:
             return []
         self._open.close()
-        _unfinished(self._path).rename(self._path)
-        return [described(self.table, self._path, self.folder, self.cluster, self.within)]
+        file = described(
+            self.table,
+            self._here,
+            path=self._path,
+            folder=self.folder,
+            cluster=self.cluster,
+            within=self.within,
+        )
+        give_name(self._here, self._path)
+        return [file]
 
     def _flush(self) -> None:
         if not self._waiting:
             return
         rows = pa.concat_tables(self._waiting).unify_dictionaries()
         if self._open is None:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._open = pq.ParquetWriter(_unfinished(self._path), rows.schema, **_settings(self.table))
+            self._here.parent.mkdir(parents=True, exist_ok=True)
+            self._open = pq.ParquetWriter(self._here, rows.schema, **_settings(self.table))
         self._open.write_table(rows)
         self._waiting, self._waiting_rows = [], 0
 
 
-def place(folder: Path, cluster: str, within: Mapping[str, str] | None = None) -> Path:
+def place(folder: Place, cluster: str, within: Mapping[str, str] | None = None) -> Place:
     """A path for a new file. Some readers take the cluster from the path, as Hive does."""
     folders = [f"{name}={value}" for name, value in {CLUSTER: cluster, **(within or {})}.items()]
     return folder.joinpath(*folders, f"part-{uuid.uuid4()}.zstd.parquet")
 
 
 def write_rows(
-    table: LakeTable, folder: Path, cluster: str, rows: Sequence[Mapping[str, object]] | pa.Table
+    table: LakeTable, folder: Place, cluster: str, rows: Sequence[Mapping[str, object]] | pa.Table
 ) -> list[NewFile]:
     """Writes rows that the caller holds in memory."""
     if not isinstance(rows, pa.Table):
@@ -119,19 +134,54 @@ def _parts(rows: pa.Table, divided_by: Sequence[str]) -> Iterator[tuple[dict[str
 
 
 def described(
-    table: LakeTable, path: Path, folder: Path, cluster: str, within: Mapping[str, str] | None = None
+    table: LakeTable,
+    file: Place,
+    *,
+    path: Place,
+    folder: Place,
+    cluster: str,
+    within: Mapping[str, str] | None = None,
 ) -> NewFile:
-    """What Delta's log needs of a complete file. `folder`: that of the table."""
-    footer = pq.read_metadata(path)
-    state = path.stat()
+    """What Delta's log needs of a complete file that is, or will be, at a path in the folder of the table."""
+    footer = pq.read_metadata(readable(file))
+    state = file.stat()
     written_ms = int(state.st_mtime * 1000)
     statistics = _statistics(footer, table.searched)
-    name = str(path.relative_to(folder))
+    name = below(path, folder)
     return NewFile(name, cluster, state.st_size, footer.num_rows, written_ms, statistics, dict(within or {}))
 
 
-def _unfinished(path: Path) -> Path:
-    return path.with_suffix(".unfinished")
+def unfinished(path: Place) -> Path:
+    """Where the task writes a file. Remote files are written on this machine first, and then as a whole."""
+    if isinstance(path, Path):
+        return path.with_suffix(".unfinished")
+    return Path(tempfile.gettempdir()) / f"{_PREFIX}{os.getpid()}-{path.name}"
+
+
+def give_name(file: Path, path: Place) -> None:
+    """Puts a complete file where it is to be."""
+    if isinstance(path, Path):
+        file.rename(path)
+        return
+    try:
+        path.upload(file)
+    finally:
+        file.unlink()
+
+
+def below(path: Place, folder: Place) -> str:
+    """The path from the folder."""
+    if isinstance(path, Path):
+        assert isinstance(folder, Path)
+        return str(path.relative_to(folder))
+    assert not isinstance(folder, Path)
+    return path.relative_to(folder)
+
+
+def readable(file: Place | str) -> Any:
+    """What pyarrow reads a file from: a path of this machine, or an open file."""
+    there = place_of(file) if isinstance(file, str) else file
+    return there if isinstance(there, Path) else there.open()
 
 
 def _settings(table: LakeTable) -> dict[str, Any]:

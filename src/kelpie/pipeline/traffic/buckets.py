@@ -6,15 +6,16 @@ All that is known of a partition is in one part, so parts can be judged one afte
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kelpie.pipeline.storage.parquet import ROWS_AT_ONCE as READ_AT_ONCE
+from kelpie.pipeline.storage.parquet import readable
 from kelpie.pipeline.traffic.evidence_rows import known_as
 from kelpie.pipeline.traffic.growth import codes
+from kelpie.places import Place
 
 DELTAS_AT_ONCE = 100_000
 """About so many in a part. Of one partition, each broker has at most one for each scrape and label."""
@@ -39,15 +40,15 @@ class Bucket:
 
 def buckets(files: Iterable[str]) -> list[Bucket]:
     """The parts of a day with these files of unattributed deltas."""
-    count = -(-sum(pq.read_metadata(file).num_rows for file in files) // DELTAS_AT_ONCE) or 1
+    count = -(-sum(pq.read_metadata(readable(file)).num_rows for file in files) // DELTAS_AT_ONCE) or 1
     return [Bucket(place, count) for place in range(count)]
 
 
 def batches(
-    files: Iterable[str | Path], columns: Sequence[str] | None = None, names: Sequence[str] = ()
+    files: Iterable[str | Place], columns: Sequence[str] | None = None, names: Sequence[str] = ()
 ) -> Iterator[pa.Table]:
     """The rows of files, some at a time. `names`: columns to read as dictionaries."""
     for file in files:
-        with pq.ParquetFile(file, read_dictionary=list(names)) as opened:
+        with pq.ParquetFile(readable(file), read_dictionary=list(names)) as opened:
             for batch in opened.iter_batches(READ_AT_ONCE, columns=columns, use_threads=False):
                 yield pa.Table.from_batches([batch])

@@ -8,7 +8,6 @@ import hashlib
 import importlib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any, ClassVar
 
 from kelpie.pipeline.code_version import code_version
@@ -18,6 +17,7 @@ from kelpie.pipeline.storage.parquet import NewFile
 from kelpie.pipeline.tables import TABLES, LakeTable
 from kelpie.pipeline.tables.table import DAY
 from kelpie.pipeline.traffic.day import Day, Written
+from kelpie.places import Place
 
 _READ = ("traffic_sample", "offset_sample", "commit_timeline")
 _BYTES_A_ROW = 100
@@ -34,7 +34,7 @@ class DayTables:
     def __init__(self, tables: ClusterTables) -> None:
         self._tables, self._lake, self._cluster = tables, tables.lake, tables.cluster
 
-    def _files(self, table: str) -> dict[str, list[Path]]:
+    def _files(self, table: str) -> dict[str, list[Place]]:
         return self._lake.files_by(TABLES[table], self._cluster, DAY)
 
     def _due(self, table: str, part: str, numbers: Numbers) -> Numbers:
@@ -59,7 +59,7 @@ class DayTables:
             made_of={f"{part} {day}": number for day, number in due.items()},
         )
 
-    def _day(self, day: str, files: Sequence[Path], before: Sequence[Sequence[Path]] = ()) -> Day:
+    def _day(self, day: str, files: Sequence[Place], before: Sequence[Sequence[Place]] = ()) -> Day:
         folders = {table.name: str(self._lake.path(table)) for table in self.written}
         texts = [[str(file) for file in each] for each in before]
         return Day(self._cluster, day, folders, [str(file) for file in files], texts)
@@ -96,7 +96,7 @@ def merged(results: Iterable[Written]) -> Written:
     return together
 
 
-def number_of_day(day: str, files: Iterable[Path], *more: str) -> int:
+def number_of_day(day: str, files: Iterable[Place], *more: str) -> int:
     """A number for what a day is made of. Other code has other numbers."""
     digest = hashlib.sha256(code_version() + day.encode())
     for text in (*sorted(file.name for file in files), *more):

@@ -17,18 +17,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 from functools import cached_property
-from pathlib import Path
 from typing import ClassVar
 
 from pyspark.sql import DataFrame
 
 from kelpie.cluster.mappings import MappingHistory
 from kelpie.pipeline.storage.frames import ClusterTables, staging
+from kelpie.pipeline.storage.parquet import readable
 from kelpie.pipeline.tables import TABLES, LakeTable
 from kelpie.pipeline.tables.table import DAY, HOW
 from kelpie.pipeline.traffic.day import Day
 from kelpie.pipeline.traffic.day_tables import DayTables, merged, number_of_day
 from kelpie.pipeline.transforms.assignments import assigned
+from kelpie.places import Place
 
 COUNTED, VERDICTS = "counted", ("exact", "apportioned", "unknown")
 _SAMPLES, _CLOSING = TABLES["traffic_sample"], TABLES["traffic_closing"]
@@ -62,7 +63,7 @@ class TrafficDays(DayTables):
         if samples or self._files(_UNATTRIBUTED.name):
             self._judge()
 
-    def _close(self, samples: Mapping[str, Sequence[Path]]) -> None:
+    def _close(self, samples: Mapping[str, Sequence[Place]]) -> None:
         numbers = {day: number_of_day(day, files) for day, files in samples.items()}
         due = self._due(_CLOSING.name, DAY, numbers) | self._due(_OPENING.name, DAY, numbers)
         if due:
@@ -70,7 +71,7 @@ class TrafficDays(DayTables):
             for table in (_CLOSING, _OPENING):
                 self._replace(table.name, written, due, DAY)
 
-    def _grow(self, samples: Mapping[str, Sequence[Path]]) -> None:
+    def _grow(self, samples: Mapping[str, Sequence[Place]]) -> None:
         closing = self._files(_CLOSING.name)
         numbers, before = {}, {}
         for day, files in samples.items():
@@ -84,7 +85,7 @@ class TrafficDays(DayTables):
             self._replace(_ATTRIBUTED.name, written, due, _GROWN, {HOW: [COUNTED]})
             self._replace(_UNATTRIBUTED.name, written, due, _GROWN)
 
-    def _openings(self, day: str, closing: Mapping[str, Sequence[Path]]) -> list[list[Path]]:
+    def _openings(self, day: str, closing: Mapping[str, Sequence[Place]]) -> list[list[Place]]:
         """Closing files before a day, the latest first, until all its brokers are among them."""
         wanted, openings = set(self._brokers(closing.get(day, ()))), []
         for earlier in sorted((each for each in closing if each < day), reverse=True):
@@ -96,19 +97,19 @@ class TrafficDays(DayTables):
                 break
         return openings
 
-    def _brokers(self, files: Iterable[Path]) -> frozenset[str]:
+    def _brokers(self, files: Iterable[Place]) -> frozenset[str]:
         known = frozenset[str]()
         for file in files:
             if file not in self._brokers_by_file:
                 import pyarrow.parquet as pq  # noqa: PLC0415 - only where there are scrapes.
 
-                names = pq.read_table(file, columns=["broker"], partitioning=None)["broker"]
+                names = pq.read_table(readable(file), columns=["broker"], partitioning=None)["broker"]
                 self._brokers_by_file[file] = frozenset(names.unique().to_pylist())
             known |= self._brokers_by_file[file]
         return known
 
     @cached_property
-    def _brokers_by_file(self) -> dict[Path, frozenset[str]]:
+    def _brokers_by_file(self) -> dict[Place, frozenset[str]]:
         return {}
 
     def _judge(self) -> None:
@@ -133,7 +134,7 @@ class TrafficDays(DayTables):
         self._replace(_ATTRIBUTED.name, written, due, _JUDGED, {HOW: list(VERDICTS)})
         self._replace(_GAP.name, written, due, _JUDGED)
 
-    def _stage_evidence(self, folder: Path, deltas: Mapping[str, Sequence[Path]]) -> dict[str, Day]:
+    def _stage_evidence(self, folder: Place, deltas: Mapping[str, Sequence[Place]]) -> dict[str, Day]:
         """Writes all evidence into a folder. Returns what tasks need to know of each day."""
         tables, days = self._tables, list(deltas)
         places = self._run("evidence.places", [list(map(str, deltas[day])) for day in days])

@@ -6,12 +6,12 @@
 """
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import ClassVar
 
 from kelpie.pipeline.tables import TABLES, LakeTable
 from kelpie.pipeline.tables.table import DAY, HOW
 from kelpie.pipeline.traffic.day_tables import DayTables, merged, number_of_day
+from kelpie.places import Place
 
 DERIVED = "derived"
 _SAMPLES, _CLOSING = TABLES["offset_sample"], TABLES["offset_closing"]
@@ -45,6 +45,6 @@ class DerivedDays(DayTables):
             self._replace(_ATTRIBUTED.name, written, due, _PART, {HOW: [DERIVED]})
 
 
-def _last_before(day: str, closing: Mapping[str, list[Path]]) -> list[Path]:
+def _last_before(day: str, closing: Mapping[str, list[Place]]) -> list[Place]:
     earlier = max((each for each in closing if each < day), default=None)
     return [] if earlier is None else closing[earlier]

@@ -19,11 +19,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from kelpie.pipeline.storage.parquet import give_name, readable, unfinished
 from kelpie.pipeline.tables.table import DAY
 from kelpie.pipeline.traffic.buckets import Bucket, batches, buckets
 from kelpie.pipeline.traffic.day import Day
 from kelpie.pipeline.traffic.evidence_rows import COMMITTED, EVIDENCE, GRACE_US, known_as
 from kelpie.pipeline.traffic.growth import Numbers, codes
+from kelpie.places import Place, place_of
+from kelpie.places.place import files_in
 
 OWNERS, COMMITS = "owners", "commits"
 PLACES = pa.schema({"topic": pa.string(), "partition": pa.int32(), "first": pa.int64(), "last": pa.int64()})
@@ -39,7 +42,7 @@ def places(files: Iterable[str]) -> pa.Table:
     parts = [PLACES.empty_table()]
     for file in files:
         rows = pq.read_table(
-            file,
+            readable(file),
             columns=["topic", "partition", "began", "ended"],
             read_dictionary=["topic"],
             partitioning=None,
@@ -71,14 +74,19 @@ def split_commits(file: str, by_day: dict[str, pa.Table], folder: str) -> None:
         day: _spans(by_day[day], [numbers[place] for place in pairs[day]], len(numbers)) for day in by_day
     }
     writers: dict[str, pq.ParquetWriter] = {}
+    written: list[tuple[Path, Place]] = []
     with ExitStack() as opened:
         for commits in batches([file], [*_POSITION, *_COMMIT], ["group", "topic"]):
             for day, rows in _of_days(commits, numbers, spans):
                 if day not in writers:
-                    path = Path(folder, COMMITS, f"{DAY}={day}", f"{uuid.uuid4()}.parquet")
-                    path.parent.mkdir(parents=True, exist_ok=True)
-                    writers[day] = opened.enter_context(pq.ParquetWriter(path, EVIDENCE, compression="zstd"))
+                    path = place_of(folder).joinpath(COMMITS, f"{DAY}={day}", f"{uuid.uuid4()}.parquet")
+                    here = unfinished(path)
+                    here.parent.mkdir(parents=True, exist_ok=True)
+                    written.append((here, path))
+                    writers[day] = opened.enter_context(pq.ParquetWriter(here, EVIDENCE, compression="zstd"))
                 writers[day].write_table(rows)
+    for here, path in written:
+        give_name(here, path)
 
 
 def _spans(places: pa.Table, own: list[int], count: int) -> tuple[Numbers, Numbers]:
@@ -144,7 +152,7 @@ def about(day: Day, bucket: Bucket) -> pa.Table:
     so that one that goes on is the same evidence tomorrow.
     """
     assert day.places is not None
-    folder, places = Path(day.evidence), bucket.chosen(day.places)
+    folder, places = place_of(day.evidence), bucket.chosen(day.places)
     numbers = {place: number for number, place in enumerate(_pairs(places))}
     first = np.append(places["first"].to_numpy(), _NEVER)
     last = np.append(places["last"].to_numpy(), _ALWAYS)
@@ -180,6 +188,6 @@ def digest(day: Day) -> str:
     return together.hexdigest()
 
 
-def _rows(folder: Path) -> Iterator[pa.Table]:
-    files = sorted(folder.glob("*.parquet"))
+def _rows(folder: Place) -> Iterator[pa.Table]:
+    files = sorted(files_in(folder, "*.parquet"), key=str)
     return (rows.cast(EVIDENCE) for rows in batches(files, EVIDENCE.names))

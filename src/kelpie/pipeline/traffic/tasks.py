@@ -8,14 +8,13 @@ driver commits the files that they name.
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kelpie.cluster.mappings import MappingHistory
-from kelpie.pipeline.storage.parquet import NewFile, Writer
+from kelpie.pipeline.storage.parquet import NewFile, Writer, readable
 from kelpie.pipeline.tables import TABLES
 from kelpie.pipeline.tables.table import DAY, HOW
 from kelpie.pipeline.traffic.buckets import Bucket, batches, buckets
@@ -31,6 +30,7 @@ from kelpie.pipeline.traffic.verdicts import (
     UNKNOWN,
     attribute,
 )
+from kelpie.places import place_of
 
 ROWS_AT_ONCE = 500_000
 _KEPT_SCRAPES = 2
@@ -41,7 +41,7 @@ _SAMPLES = TABLES["traffic_sample"]
 
 
 def _writer(day: Day, table: str, **within: str) -> Writer:
-    return Writer(TABLES[table], Path(day.folders[table]), day.cluster, {DAY: day.day, **within})
+    return Writer(TABLES[table], place_of(day.folders[table]), day.cluster, {DAY: day.day, **within})
 
 
 def close(day: Day) -> Written:
@@ -57,7 +57,7 @@ def _times(files: Sequence[str]) -> list[tuple[str, list[int]]]:
     """When each broker was scraped, in order. Files are read in parts: a day may be larger than memory."""
     times: dict[str, set[int]] = {}
     for name in files:
-        with pq.ParquetFile(name, read_dictionary=["broker"]) as file:
+        with pq.ParquetFile(readable(name), read_dictionary=["broker"]) as file:
             for number in range(file.num_row_groups):
                 rows = file.read_row_group(number, columns=["broker", "at"], use_threads=False)
                 for row in rows.group_by(["broker", "at"], use_threads=False).aggregate([]).to_pylist():
@@ -90,7 +90,7 @@ def _going_on(day: Day) -> pa.Array:
 
 def _plain(files: Sequence[str]) -> pa.Table:
     parts = [_SAMPLES.schema.empty_table().select(list(COLUMNS))]
-    parts += [pq.read_table(file, columns=list(COLUMNS), partitioning=None) for file in files]
+    parts += [pq.read_table(readable(file), columns=list(COLUMNS), partitioning=None) for file in files]
     rows = pa.concat_tables(parts, promote_options="permissive")
     return rows.filter(pc.field("topic").is_valid() & pc.field("group").is_valid())
 
@@ -145,7 +145,7 @@ def _opening(before: Sequence[Sequence[str]]) -> pa.Table:
 def _slices(day: Day) -> list[tuple[datetime, datetime]]:
     """Parts of the day, so many that each has few enough rows if these are spread evenly."""
     midnight = datetime.combine(date.fromisoformat(day.day), datetime.min.time(), UTC)
-    rows = sum(pq.read_metadata(file).num_rows for file in day.files)
+    rows = sum(pq.read_metadata(readable(file)).num_rows for file in day.files)
     count = -(-rows // ROWS_AT_ONCE) or 1
     bounds = [midnight + timedelta(days=1) * place / count for place in range(count + 1)]
     return list(pairwise(bounds))
@@ -163,7 +163,7 @@ def _read(
     names = [name for name in NAMES if name in columns]
     tables = [
         pq.read_table(
-            file,
+            readable(file),
             columns=columns,
             filters=wanted or None,
             read_dictionary=names,

@@ -128,7 +128,7 @@ def test_what_stands_in_an_old_lake_as_pickle_is_not_run_and_no_row_comes_twice(
     path.write_text("\n".join(lines[:20]) + "\n")
     quiet.write_text("\n".join(lines[7:12]) + "\n")
     growing.take_in(path, quiet)
-    (page,) = growing.lake.root.glob("_logs/*/*.json")
+    (page,) = Path(str(growing.lake.root)).glob("_logs/*/*.json")
     page.rename(page.with_suffix(".log-progress"))
     page.with_suffix(".log-progress").write_bytes(pickle.dumps(_Bomb(tmp_path / "ran")))
     if renamed:
@@ -140,7 +140,7 @@ def test_what_stands_in_an_old_lake_as_pickle_is_not_run_and_no_row_comes_twice(
     assert events == [event for event in wanted(path) if event not in of_quiet]
     assert growing.notes == [growing.notes[0]]
     assert "deleted unread" in growing.notes[0]
-    assert not list(growing.lake.root.glob("_logs/*/*.log-progress"))
+    assert not list(Path(str(growing.lake.root)).glob("_logs/*/*.log-progress"))
     assert not (tmp_path / "ran").exists()
     assert growing.lake.count(EVENTS, "c") == len(wanted(path)) + len(of_quiet)
     growing.take_in(path)
@@ -157,7 +157,7 @@ def test_progress_that_cannot_be_read_is_no_reason_to_stop(
     growing = Growing(spark, tmp_path)
     path.write_text("\n".join(lines[:20]) + "\n")
     growing.take_in(path)
-    (page,) = growing.lake.root.glob("_logs/*/*.json")
+    (page,) = Path(str(growing.lake.root)).glob("_logs/*/*.json")
     page.write_text(damage)
     path.write_text("\n".join(lines) + "\n")
     assert plain(growing.take_in(path)) == wanted(path)

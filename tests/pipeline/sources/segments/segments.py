@@ -70,7 +70,7 @@ def segment(disk: Path, data: bytes, *, partition: int = 0, base_offset: int = 0
 
 def ingest(lake: Lake, folders: Sequence[Path], run: Runner) -> Ingested:
     """Batches that were begun and not ended, and what is new in the folders. What the last of them added."""
-    cluster, room = CLUSTER, lake.root / "_room"
+    cluster, room = CLUSTER, Path("no-archive-is-unpacked")
     inventory = take_inventory(folders, Search(room, Budget()), room)
     disks = Configurations(inventory.of(Kind.CONFIGURATION)).disks
     done = Ingested()

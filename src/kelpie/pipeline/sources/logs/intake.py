@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from datetime import tzinfo
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kelpie.evidence.folder import NOTHING_KNOWN
@@ -37,6 +36,7 @@ from kelpie.pipeline.spark.tasks import run_tasks
 from kelpie.pipeline.storage.lake import Lake
 from kelpie.pipeline.storage.parquet import NewFile
 from kelpie.pipeline.tables.moments import instant
+from kelpie.places import Place
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -93,7 +93,7 @@ class _Work:
 def read_logs(
     spark: "SparkSession",
     items: Sequence[Item],
-    staging: Path,
+    staging: Place,
     ledger: Ledger,
     *,
     hints: Hints = NO_HINTS,
@@ -119,7 +119,7 @@ def _read(
     spark: "SparkSession",
     works: Iterable[_Work],
     *,
-    staging: Path,
+    staging: Place,
     zone: tzinfo | None,
     range_bytes: int,
 ) -> dict[str, Log]:
@@ -165,7 +165,7 @@ def correct(logs: Sequence[Log], known: Mapping[str, str]) -> None:
         ]
 
 
-def write_logs(spark: "SparkSession", logs: Sequence[Log], folder: Path, cluster: str) -> list[NewFile]:
+def write_logs(spark: "SparkSession", logs: Sequence[Log], folder: Place, cluster: str) -> list[NewFile]:
     """Writes the rows of these logs to files in the folder of the table; no commit names them yet."""
     pieces = [piece for log in logs for piece in log.pieces]
     tasks: list[list[Piece]] = []
@@ -224,7 +224,7 @@ def _tasks(work: _Work, range_bytes: int) -> list[Task]:
 
 
 def _run(
-    spark: "SparkSession", tasks: Sequence[Task], staging: Path, zone: tzinfo | None
+    spark: "SparkSession", tasks: Sequence[Task], staging: Place, zone: tzinfo | None
 ) -> list[LogTaskResult]:
     def task(range_task: Task) -> list[LogTaskResult]:
         from kelpie.pipeline.sources.logs.task import read  # noqa: PLC0415 - not always in the driver.

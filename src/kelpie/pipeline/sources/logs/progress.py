@@ -31,6 +31,8 @@ from kelpie.pipeline.sources.logs.parts import Known, Part
 from kelpie.pipeline.sources.logs.rows import EVENTS
 from kelpie.pipeline.storage.lake import Lake, quoted
 from kelpie.pipeline.storage.typed_data import Mismatch, read, shape, written
+from kelpie.places import Place
+from kelpie.places.place import files_in, write_whole
 
 _FOLDER = "_logs"
 _MOST_PAGES = 16
@@ -115,8 +117,8 @@ class Ledger:
         self._folder = lake.root / _FOLDER / quote(cluster, safe="")
         self._notes = notes
         committed = lake.version_of(EVENTS, application)
-        self._pages: list[Path] = []
-        for page in sorted(self._folder.glob(f"*{_SUFFIX}")):
+        self._pages: list[Place] = []
+        for page in sorted(files_in(self._folder, f"*{_SUFFIX}"), key=str):
             if not page.stem.isdecimal():
                 continue
             if int(page.stem) <= committed:
@@ -133,7 +135,7 @@ class Ledger:
             self._known = {}
             self._begin_anew(lake, cluster, self._pages, f"{error}.")
             self._pages = []
-        if pickled := list(self._folder.glob(f"*{_PICKLED}")):
+        if pickled := files_in(self._folder, f"*{_PICKLED}"):
             self._begin_anew(lake, cluster, pickled, _NOT_READ)
         self._without_progress = self._rows_of_before()
         """Logs whose rows the table has, and how far each was read is not known: their names there."""
@@ -205,12 +207,12 @@ class Ledger:
             if not ((is_gone := progress.is_gone) and progress.was_gone)
         ]
 
-    def _write(self, logs: Sequence[LogProgress], page: Path) -> None:
+    def _write(self, logs: Sequence[LogProgress], page: Place) -> None:
         brief = [(progress.path, progress.names, progress.state) for progress in logs]
         texts = [json.dumps(written(progress), separators=(",", ":")) for progress in logs]
         _write_json(page, written(_Page(shape(LogProgress), brief, texts)))
 
-    def _begin_anew(self, lake: Lake, cluster: str, pages: Sequence[Path], why: str) -> None:
+    def _begin_anew(self, lake: Lake, cluster: str, pages: Sequence[Place], why: str) -> None:
         """Without these pages: a log is read from its beginning, and its rows in the table are replaced."""
         rows = lake.rows(EVENTS, cluster, columns=["log", "source"]).group_by(["log", "source"])
         names: defaultdict[str, list[str]] = defaultdict(list)
@@ -232,7 +234,7 @@ def _may_be(progress: LogProgress, path: str) -> bool:
     return are_beside(progress.path, path) or progress.is_gone
 
 
-def _read(page: Path) -> Sequence[LogProgress]:
+def _read(page: Place) -> Sequence[LogProgress]:
     """Another release may keep other fields; then logs are read from their beginning. Raises Mismatch."""
     found: _Page = _parsed(page, _Page)
     if len(found.brief) != len(found.logs):
@@ -242,12 +244,12 @@ def _read(page: Path) -> Sequence[LogProgress]:
     return [LogProgress(path, names, state) for path, names, state in found.brief]
 
 
-def _parsed(file: Path, hint: Any) -> Any:
+def _parsed(file: Place, hint: Any) -> Any:
     """Raises Mismatch."""
     return _of_text(file, file.read_bytes(), hint)
 
 
-def _of_text(file: Path, text: str | bytes, hint: Any = LogProgress) -> Any:
+def _of_text(file: Place, text: str | bytes, hint: Any = LogProgress) -> Any:
     """Raises Mismatch."""
     try:
         return read(hint, json.loads(text))
@@ -255,10 +257,8 @@ def _of_text(file: Path, text: str | bytes, hint: Any = LogProgress) -> Any:
         raise Mismatch(f"{file} is damaged: {error}") from None
 
 
-def _write_json(page: Path, data: object) -> None:
-    draft = page.with_suffix(".draft")
-    draft.write_text(json.dumps(data, separators=(",", ":")), encoding="ascii")
-    draft.replace(page)
+def _write_json(page: Place, data: object) -> None:
+    write_whole(page, json.dumps(data, separators=(",", ":")).encode("ascii"))
 
 
 def _holds(file: Path, log: str) -> bool:

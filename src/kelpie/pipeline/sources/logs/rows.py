@@ -4,7 +4,6 @@ import json
 import uuid
 from collections.abc import Sequence
 from itertools import chain, compress
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +15,7 @@ from kelpie.observations.events import FACTS
 from kelpie.pipeline.sources.logs.parts import Known
 from kelpie.pipeline.sources.logs.reader import Row
 from kelpie.pipeline.tables import TABLES
+from kelpie.places import place_of
 
 EVENTS = TABLES["log_event"]
 Columns = dict[str, list[Any]]
@@ -82,14 +82,14 @@ def rows_in(text: str) -> Columns:
 
 def stage(rows: Columns, folder: str) -> str:
     """Writes rows to a new file, for another task."""
-    path = Path(folder) / f"{uuid.uuid4()}.rows"
+    path = place_of(folder) / f"{uuid.uuid4()}.rows"
     path.write_text(text_of(rows), encoding="ascii")
     return str(path)
 
 
 def staged(path: str) -> Columns:
     """Raises OSError, ValueError."""
-    return rows_in(Path(path).read_text(encoding="ascii"))
+    return rows_in(place_of(path).read_text(encoding="ascii"))
 
 
 def rows_of_line(rows: Columns, line: int) -> Columns:

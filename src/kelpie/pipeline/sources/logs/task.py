@@ -19,6 +19,7 @@ from kelpie.pipeline.sources.logs.reader import RowReader, Whole, read_whole
 from kelpie.pipeline.sources.logs.rows import EVENTS, as_table, columns_of, settled, stage, staged
 from kelpie.pipeline.spark.workers import spare_modules
 from kelpie.pipeline.storage.parquet import NewFile, Writer
+from kelpie.places import place_of
 
 
 def read(task: Task, staging: str, zone: tzinfo | None) -> list[LogTaskResult]:
@@ -45,7 +46,7 @@ def read(task: Task, staging: str, zone: tzinfo | None) -> list[LogTaskResult]:
 
 def write(pieces: Sequence[Piece], folder: str, cluster: str) -> list[NewFile]:
     """Completes the rows of these pieces and writes them. `folder`: that of log_event."""
-    writer = Writer(EVENTS, Path(folder), cluster)
+    writer = Writer(EVENTS, place_of(folder), cluster)
     with _without_collector():
         for piece in pieces:
             rows = settled(staged(piece.rows), piece.known, piece.source)

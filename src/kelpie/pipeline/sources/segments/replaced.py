@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from kelpie.pipeline.sources.segments.files import (
     COMMITS,
@@ -24,7 +25,9 @@ from kelpie.pipeline.sources.segments.files import (
     SegmentTaskResult,
 )
 from kelpie.pipeline.storage.lake import Lake, quoted
+from kelpie.pipeline.storage.parquet import readable
 from kelpie.pipeline.tables import LakeTable
+from kelpie.places import Place
 
 _RECORDS = (COMMITS, MARKERS, GROUPS)
 _TELLING = ("written", "committed", "offset", "partition", "producer_id", "generation")
@@ -78,7 +81,7 @@ def _first_difference(lake: Lake, file: SegmentFile, result: SegmentTaskResult) 
     return min((offset for offset in offsets if offset is not None), default=None)
 
 
-def _rows(table: LakeTable, file: SegmentFile, paths: Sequence[Path]) -> pa.Table:
+def _rows(table: LakeTable, file: SegmentFile, paths: Sequence[Place]) -> pa.Table:
     """One segment's, and numbers only: so they fit."""
     import pyarrow.dataset as ds  # noqa: PLC0415 - it loads pandas, and is seldom needed.
 
@@ -92,7 +95,14 @@ def _rows(table: LakeTable, file: SegmentFile, paths: Sequence[Path]) -> pa.Tabl
     held = pa.schema(
         [field for field in table.schema if field.name in {column.name for column in table.in_files}]
     )
-    return ds.dataset([str(path) for path in paths], schema=held, format="parquet").to_table(columns, wanted)
+    if all(isinstance(path, Path) for path in paths):
+        names = [str(path) for path in paths]
+        return ds.dataset(names, schema=held, format="parquet").to_table(columns, wanted)
+    parts = [
+        pq.read_table(readable(path), columns=columns, schema=held, filters=wanted, partitioning=None)
+        for path in paths
+    ]
+    return pa.concat_tables(parts)
 
 
 def _differ(new: pa.Table, old: pa.Table) -> int | None:

@@ -25,6 +25,7 @@ from kelpie.pipeline.sources.segments.files import (
 )
 from kelpie.pipeline.spark.workers import spare_modules
 from kelpie.pipeline.storage.parquet import NewFile, Writer
+from kelpie.places import place_of
 
 _UNREAD = pa.schema([QUARANTINE.schema.field(name) for name in ("position", "size", "reason", "bytes")])
 
@@ -33,7 +34,7 @@ def write(files: Sequence[SegmentFile], folders: Mapping[str, str]) -> SegmentTa
     """Decodes these files and writes one file per table and cluster, for all of them together."""
     spare_modules()
     writers = {
-        (table.name, cluster): Writer(table, Path(folders[table.name]), cluster)
+        (table.name, cluster): Writer(table, place_of(folders[table.name]), cluster)
         for table in FILLED
         for cluster in {file.cluster for file in files}
     }

@@ -6,7 +6,6 @@ This runs in the workers, and only there, as `segments.task` does.
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +20,7 @@ from kelpie.pipeline.sources.topic.rows import RAW, ROWS_A_BATCH, runs
 from kelpie.pipeline.spark.workers import spare_modules
 from kelpie.pipeline.storage.parquet import Writer
 from kelpie.pipeline.tables.types import INT
+from kelpie.places import place_of
 
 FILES = pa.schema({"table": pa.string(), "file": pa.string()})
 """One row per file: its table, and its `NewFile` as JSON."""
@@ -31,7 +31,7 @@ def write(
 ) -> Iterator[pa.RecordBatch]:
     """Writes one file per table for all these rows. `epochs`: for rows without a leader epoch."""
     spare_modules()
-    writers = {table.name: Writer(table, Path(folders[table.name]), cluster) for table in FILLED}
+    writers = {table.name: Writer(table, place_of(folders[table.name]), cluster) for table in FILLED}
     for rows in _collected(batches):
         for begin, end in runs(numbers_of(rows["offsets_partition"])):
             of_partition = rows.slice(begin, end - begin)
