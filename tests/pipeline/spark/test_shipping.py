@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from kelpie.pipeline.spark import shipping
+from kelpie.places import place_of
 
 PROJECT = Path(__file__).parents[3] / "pyproject.toml"
 
@@ -92,8 +93,10 @@ def test_everything_that_tasks_need_is_asked_for() -> None:
     """A dependency that pyproject.toml names and executors lack must be told, not found out."""
     project = tomllib.loads(PROJECT.read_text())["project"]
     declared = [*project["dependencies"], *project["optional-dependencies"]["pipeline"]]
-    names = {re.split(r"[<>=\[ ]", line)[0] for line in declared}
-    assert set(shipping.NEEDED) == names - {"pyspark", "cryptography", "shtab", "typing-extensions"}
+    names = {re.split(r"[<>=\[ ]", line)[0].replace("-", "_") for line in declared}
+    anywhere = shipping.needed_for([place_of("hdfs://host:8020/tables"), place_of("s3://bucket/tables")])
+    assert set(anywhere) == names - {"pyspark", "cryptography", "shtab", "typing_extensions"}
+    assert set(shipping.needed_for([PROJECT])) == set(shipping.NEEDED)
 
 
 @pytest.mark.parametrize(
