@@ -85,6 +85,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ): "counts the rest of a range of a file, piece by piece",
     ("src/kelpie/pipeline/sources/logs/rows.py", "read_text"): _LAKE,
     ("src/kelpie/pipeline/spark/shipping.py", "read_bytes"): _OWN,
+    ("src/kelpie/pipeline/storage/changes.py", "read_text"): _LAKE,
     ("src/kelpie/pipeline/storage/journal.py", "read_text"): _LAKE,
     ("src/kelpie/pipeline/stream.py", "read_text"): _LAKE,
     ("src/kelpie/real/class_archive.py", "read_text"): _OUTPUT,

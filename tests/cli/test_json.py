@@ -24,6 +24,7 @@ WITHOUT = {
     "kelpie serve",
     "kelpie guard",
     "kelpie pipeline submit",
+    "kelpie real store",
     "kelpie real tool",
     "kelpie mcp",
     "kelpie completion",
