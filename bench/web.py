@@ -3,21 +3,28 @@
 The server is a process of its own, and shows one look at made-up rows. Each reader asks for the next page as
 soon as it has the last one, over a connection that stays open: no person does, so real readers wait less. The
 readers are a raw asyncio client; other clients would take longer than the server.
+
+Then a real Kafka 4.3.1 has as many groups: what `kelpie serve` costs up to the end of its first look, against
+the whole of `kelpie doctor`. They take turns.
 """
 
 import asyncio
+import json
 import os
 import random
 import re
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from typing import NamedTuple
+from urllib.error import URLError
 from urllib.parse import quote
+from urllib.request import urlopen
 
-from bench.many_groups import GROUPS, PARTITIONS, TOPIC
-from bench.measure import Ratio, Report
+from bench.many_groups import GROUPS, PARTITIONS, TOPIC, commit_all
+from bench.measure import Ratio, Report, finished
 from kelpie.model.names import TopicPartition
 from kelpie.observations import (
     OFFSETS_TOPIC,
@@ -31,12 +38,17 @@ from kelpie.observations import (
     Observations,
     PartitionView,
 )
+from kelpie.real.cluster import RealCluster
+from kelpie.real.ports import free
 
+ROUNDS = 3
 READERS = 50
 PAGES_EACH = 10
-LIMIT_MS, METRICS_LIMIT_S = 200, 1.0
+LIMIT_MS, METRICS_LIMIT_S, LOOK_LIMIT = 200, 1.0, 1.2
+_LONGEST_LOOK_S = 300.0
 _NOW = 1_800_000_000_000
 _CLOCK = os.sysconf("SC_CLK_TCK")
+_MOST_BYTES = 1_000_000
 
 
 def rows() -> Observations:
@@ -100,6 +112,7 @@ def run() -> Report:
             server.kill()
     (first_s, first_cpu_s, size), *later = metrics
     again_s = min(took for took, _, _ in later)
+    doctor_s, look_s = _costs_of_a_look()
     return Report(
         title="Pages",
         about=f"{GROUPS:,} groups with {PARTITIONS} partitions each; {READERS} readers who make no pause.",
@@ -116,11 +129,16 @@ def run() -> Report:
                 f"{size:,}",
             ],
             ["/metrics, again", f"{again_s * 1000:.0f}", "–", "–", "–", f"{size:,}"],
+            ["kelpie serve, up to its first look", "–", "–", "–", f"{look_s * 1000:.0f}", "–"],
+            ["kelpie doctor", "–", "–", "–", f"{doctor_s * 1000:.0f}", "–"],
         ],
         ratios=[
             Ratio("web-overview", LIMIT_MS / _percentile(overview.ms, 95), f"{LIMIT_MS} ms"),
             Ratio("web-group", LIMIT_MS / _percentile(group.ms, 95), f"{LIMIT_MS} ms"),
             Ratio("web-metrics", METRICS_LIMIT_S / first_cpu_s, f"{METRICS_LIMIT_S:g} s of CPU"),
+            Ratio(
+                "web-look", LOOK_LIMIT * doctor_s / look_s, f"{LOOK_LIMIT:g} times the CPU of kelpie doctor"
+            ),
         ],
     )
 
@@ -150,6 +168,51 @@ def _metrics(port: int, pid: int) -> tuple[float, float, int]:
     begun, cpu = time.perf_counter(), _cpu_s(pid)
     size = asyncio.run(_one(port, "/metrics"))
     return time.perf_counter() - begun, _cpu_s(pid) - cpu, size
+
+
+def _costs_of_a_look() -> tuple[float, float]:
+    """CPU seconds of the doctor, and of the server up to the end of its first look: the least of each."""
+    with (
+        RealCluster("4.3.1", brokers=1, config={"offsets.topic.num.partitions": 50}) as cluster,
+        tempfile.TemporaryDirectory(prefix="kelpie-bench-") as folder,
+    ):
+        asyncio.run(commit_all(cluster.bootstrap_servers))
+        costs = [
+            (_doctor(cluster.bootstrap_servers, folder), _first_look(cluster.bootstrap_servers, folder))
+            for _ in range(ROUNDS)
+        ]
+    return min(doctor for doctor, _ in costs), min(look for _, look in costs)
+
+
+def _doctor(bootstrap: str, folder: str) -> float:
+    command = [sys.executable, "-m", "kelpie", "doctor", "-b", bootstrap, "--store", folder, "--json"]
+    return finished(command).cpu_s
+
+
+def _first_look(bootstrap: str, folder: str) -> float:
+    (port,) = free(1)
+    command = [sys.executable, "-m", "kelpie", "serve", "-b", f"main={bootstrap}", "--store", folder]
+    command += ["--every", "3600", "--listen", f"127.0.0.1:{port}"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as server:
+        try:
+            deadline = time.monotonic() + _LONGEST_LOOK_S
+            while not _has_looked(port):
+                assert server.poll() is None, "kelpie serve has ended"
+                assert time.monotonic() < deadline, f"no look within {_LONGEST_LOOK_S} s"
+                time.sleep(0.2)
+            return _cpu_s(server.pid)
+        finally:
+            server.kill()
+
+
+def _has_looked(port: int) -> bool:
+    """The list of clusters is a small page, and says when the last look began."""
+    try:
+        with urlopen(f"http://127.0.0.1:{port}/index.json", timeout=_LONGEST_LOOK_S) as answer:
+            (cluster,) = json.loads(answer.read(_MOST_BYTES))["clusters"]
+            return cluster["at"] is not None
+    except URLError:
+        return False  # Nobody listens there yet.
 
 
 async def _one(port: int, path: str) -> int:
