@@ -1,10 +1,12 @@
 """Files on a real S3 server."""
 
+import math
 from pathlib import Path
 
 import pytest
 
 from kelpie.places import RemotePath, place_of, stores
+from kelpie.places.place import newest_change
 from kelpie.real.s3 import RealS3
 from tests.places.remote_places import files_are_found, one_writer_wins
 
@@ -41,3 +43,12 @@ def test_bucket_that_is_not_there_is_told(s3: RemotePath) -> None:
     with pytest.raises(OSError, match="s3a://no-such-bucket/") as missing:
         (place_of("s3://no-such-bucket/tables") / "file").write_bytes(b"x")
     assert "\n" not in str(missing.value)
+
+
+def test_a_folder_whose_files_are_gone_is_never_old(s3: RemotePath) -> None:
+    """Spark's folders of unfinished files stay visible on some servers; the sweep must not stumble over them."""
+    file = s3 / "_written-1" / "part.parquet"
+    file.write_bytes(b"x")
+    assert newest_change(file.parent) == file.stat().st_mtime
+    file.unlink()
+    assert newest_change(file.parent) == math.inf

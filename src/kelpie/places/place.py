@@ -1,5 +1,6 @@
 """From the text that a person writes to a place; and what both kinds of places can do."""
 
+import math
 import os
 import re
 import shutil
@@ -113,11 +114,17 @@ def files_in(folder: Place, pattern: str) -> list[Place]:
 
 
 def newest_change(place: Place) -> float:
-    """When a file, or something in a folder, was changed last, in seconds since 1970."""
+    """When a file, or something in a folder, was changed last, in seconds since 1970.
+
+    Some object stores still show a folder when all its objects are gone: there is nothing in it to be old.
+    """
     if isinstance(place, Path):
         return place.stat().st_mtime
     times = [entry.st_mtime for _, entry in place.files()]
-    return max(times) if times else place.stat().st_mtime
+    try:
+        return max(times) if times else place.stat().st_mtime
+    except FileNotFoundError:
+        return math.inf
 
 
 def files_below(folder: Place) -> Iterator[Place]:
