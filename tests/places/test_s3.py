@@ -46,7 +46,7 @@ def test_bucket_that_is_not_there_is_told(s3: RemotePath) -> None:
 
 
 def test_a_folder_whose_files_are_gone_is_never_old(s3: RemotePath) -> None:
-    """Spark's folders of unfinished files stay visible on some servers; the sweep must not stumble over them."""
+    """Some servers still show folders that Spark has emptied; the sweep must not stumble over them."""
     file = s3 / "_written-1" / "part.parquet"
     file.write_bytes(b"x")
     assert newest_change(file.parent) == file.stat().st_mtime
