@@ -15,7 +15,7 @@ from kelpie.cli.json_output import add_json_option, print_json
 from kelpie.cli.log_options import add_log_options, hints_of
 from kelpie.cli.pipeline_progress import ProgressLine
 from kelpie.cli.pipeline_summary import render
-from kelpie.cli.place_options import place
+from kelpie.cli.place_options import add_into_option
 from kelpie.cli.spark_session import MISSING, add_spark_options, spark_for
 from kelpie.documents.pipeline_run import pipeline_run_document
 from kelpie.model.kelpie_error import KelpieError
@@ -55,13 +55,7 @@ def add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
         metavar="DIR",
         help="folders of brokers' data, of mixed evidence, single files, archives of these",
     )
-    parser.add_argument(
-        "--into",
-        required=True,
-        type=place,
-        metavar="TABLES",
-        help="folder of the tables: a path, or hdfs://HOST:PORT/…, s3://BUCKET/…",
-    )
+    add_into_option(parser)
     parser.add_argument(
         "--cluster",
         metavar="NAME",

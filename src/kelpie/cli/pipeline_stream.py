@@ -16,7 +16,7 @@ from kelpie.cli.json_output import add_json_option, print_json
 from kelpie.cli.log_options import add_log_options, hints_of
 from kelpie.cli.pipeline_run import prepare
 from kelpie.cli.pipeline_summary import render
-from kelpie.cli.place_options import place
+from kelpie.cli.place_options import add_into_option
 from kelpie.cli.spark_session import add_spark_options, spark_for
 from kelpie.client import java_properties
 from kelpie.documents.pipeline_run import pipeline_run_document
@@ -61,13 +61,7 @@ def add_stream(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         metavar="DIR",
         help="folders that grow: what kelpie collect writes, logs, data of brokers",
     )
-    parser.add_argument(
-        "--into",
-        required=True,
-        type=place,
-        metavar="TABLES",
-        help="folder of the tables: a path, or hdfs://HOST:PORT/…, s3://BUCKET/…",
-    )
+    add_into_option(parser)
     parser.add_argument(
         "--cluster",
         metavar="NAME",
