@@ -16,20 +16,12 @@ $(READY): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
-# What tests use and pip does not have, from Debian: a browser (root alone can install it) and promtool. Where they
-# cannot be had, tests that need them are skipped, and say so.
+# What tests use and pip does not have: a browser, promtool, kcat, zsh, fish. Where one cannot be had, the tests that
+# need it are skipped, and say so.
 programs: $(VENV)/.programs
 
-INSTALL := DEBIAN_FRONTEND=noninteractive apt-get install --quiet --quiet --yes --no-install-recommends
-$(VENV)/.programs: | $(READY)
-	@for each in chromium-headless-shell chromium google-chrome; do command -v $$each >/dev/null && exit; done; \
-	  test "$$(id -u)" = 0 && $(INSTALL) chromium-headless-shell fonts-noto-cjk >/dev/null 2>&1 || \
-	  echo "Tests of pages are skipped: there is no Chromium (Debian: apt install chromium-headless-shell)."
-	@command -v promtool >/dev/null || test -x $(BIN)/promtool || \
-	  { cd $(BIN) && apt-get download --quiet --quiet prometheus 2>/dev/null && \
-	    dpkg-deb --fsys-tarfile prometheus_*.deb | tar -x --transform 's,.*/,,' ./usr/bin/promtool && \
-	    rm prometheus_*.deb; } || \
-	  echo "Tests of alert rules are skipped: there is no promtool (Debian: apt install prometheus)."
+$(VENV)/.programs: tests/programs.sh | $(READY)
+	@sh tests/programs.sh $(BIN)
 	@touch $@
 
 # make demo SERVE=0 ends after the report, without pages; TABLES=0 leaves Spark out.
@@ -46,8 +38,8 @@ PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses $(WORK
 test: $(READY) programs
 	$(PYTEST) -m "not long and not wide"
 
-# The same tests on the releases between the oldest and the newest one, and on further recordings; tutorial and
-# site from end to end.
+# The same tests on the releases between the oldest and the newest one, and on further recordings; what clients see
+# on real Kafka, which their tests on the lab are measured by; what goes from end to end, as the tutorial does.
 test-wide: $(READY)
 	$(PYTEST) -m "wide and not long"
 

@@ -8,7 +8,18 @@ from pathlib import Path
 
 from bench.measure import Report
 
-BENCHMARKS = ["codec", "lab", "survey", "doctor", "web", "pipeline", "rounds", "attribution"]
+BENCHMARKS = [
+    "codec",
+    "lab",
+    "survey",
+    "doctor",
+    "web",
+    "pipeline",
+    "small",
+    "rounds",
+    "fleet",
+    "attribution",
+]
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 HEAD = """# Benchmarks
 

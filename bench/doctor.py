@@ -2,6 +2,7 @@
 
 On three real Kafka 4.3.1 brokers with 10,000 groups: first all groups are healthy, then one broker is killed
 that held a third of the offsets partitions alone. (So the doctor warns of these partitions from the start.)
+Survey and doctor ask for the same groups, also for those that no broker lists any more.
 Every contender is a process of its own, start included, on the same machine; they take turns. Kafka's tool is
 measured while all is well: with a dead coordinator it gives up.
 
@@ -14,9 +15,10 @@ import os
 import statistics
 import sys
 import tempfile
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from bench.many_groups import GROUPS, PARTITIONS, commit_all
+from bench.many_groups import GROUPS, PARTITIONS, commit_all, names
 from bench.measure import Finished, Ratio, Report, finished
 from bench.survey import PEER, PROGRAM, measure_tool
 from kelpie.real.cluster import RealCluster
@@ -60,7 +62,7 @@ def run() -> Report:
         healthy = _in_turn(bootstrap, store)
         tool_s, _ = measure_tool(cluster)
         cluster.kill(3)
-        hit = _in_turn(bootstrap, store)
+        hit = _in_turn(bootstrap, store, known=names())
     _check(healthy, hit)
     without = _count(hit.said[-1], _LEADERLESS)
     return Report(
@@ -80,9 +82,13 @@ def run() -> Report:
     )
 
 
-def _in_turn(bootstrap: str, store: str) -> Rounds:
-    """By turns: what else the machine does hits both."""
-    survey = [sys.executable, "-c", PROGRAM, bootstrap]
+def _in_turn(bootstrap: str, store: str, known: Sequence[str] = ()) -> Rounds:
+    """By turns: what else the machine does hits both.
+
+    `known`: groups that no broker may list any more. The doctor knows them from its store, so the survey is
+    told: both ask for the same groups.
+    """
+    survey = [sys.executable, "-c", PROGRAM, bootstrap, *known]
     doctor = [sys.executable, "-m", "kelpie", "doctor", "-b", bootstrap, "--store", store, "--json"]
     rounds = [(finished(survey), finished(doctor)) for _ in range(ROUNDS)]
     return Rounds([alone for alone, _ in rounds], [whole for _, whole in rounds])
@@ -91,7 +97,8 @@ def _in_turn(bootstrap: str, store: str) -> Rounds:
 def _check(healthy: Rounds, hit: Rounds) -> None:
     for each, said in zip(healthy.doctors, healthy.said, strict=True):
         assert each.status == _STATUS_WARNING, said["summary"]
-        assert {finding["code"] for finding in said["findings"]} == {_AT_RISK}, said["summary"]
+        others = [finding for finding in said["findings"] if finding["code"] != _AT_RISK]
+        assert not others, f"{others[0]['code']} of a healthy cluster: {others[0]['summary']}"
         assert len(said["groups"]) == GROUPS
     for each, said in zip(hit.doctors, hit.said, strict=True):
         assert each.status == _STATUS_CRITICAL, said["summary"]

@@ -34,6 +34,11 @@ LIMIT_S = 60.0
 _UNDER_WAY = 200
 
 
+def names() -> list[str]:
+    """Of all groups."""
+    return [f"group-{number:05}" for number in range(GROUPS)]
+
+
 async def commit_all(bootstrap: str, replicas: int = 1) -> None:
     """One commit for each group, many under way, at the end of each partition."""
     async with await Nodes.open(Settings.of(bootstrap, request_timeout_s=LIMIT_S)) as nodes:
@@ -49,8 +54,7 @@ async def commit_all(bootstrap: str, replicas: int = 1) -> None:
         views = await ask_views(nodes)
         slots = asyncio.Semaphore(_UNDER_WAY)
 
-        async def commit(number: int) -> None:
-            group = f"group-{number:05}"
+        async def commit(group: str) -> None:
             leader = views[partition_for(group, len(views))].leader
             partitions = [
                 OffsetCommitRequestPartition(
@@ -67,7 +71,7 @@ async def commit_all(bootstrap: str, replicas: int = 1) -> None:
             async with slots:
                 await _until(lambda: _committed(nodes, leader, request))
 
-        await asyncio.gather(*(commit(number) for number in range(GROUPS)))
+        await asyncio.gather(*map(commit, names()))
 
 
 async def _until(holds: Callable[[], Awaitable[bool]]) -> None:
@@ -97,7 +101,7 @@ async def _written(nodes: Nodes, partition: int) -> bool:
 
 
 async def _coordinator_is_there(nodes: Nodes) -> bool:
-    response = await nodes.ask_any(FindCoordinatorRequest(coordinator_keys=["group-00000"]))
+    response = await nodes.ask_any(FindCoordinatorRequest(coordinator_keys=names()[:1]))
     return bool(response.coordinators[0].error_code == ErrorCode.NONE)
 
 

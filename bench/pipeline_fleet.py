@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,31 @@ LIMIT_S = 1800
 _MOST_LINES = 40
 
 
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a fleet's evidence cost, all of it as it should be."""
+
+    records: int
+    injected: int
+    cpu_s: float
+    mb: float
+    """Of the files of all tables."""
+    peak_mib: float
+
+
 def run(fleet: Fleet) -> tuple[list[list[str]], list[Ratio]]:
     """Rows of the report. Raises SystemExit if anything is not as it should be."""
+    found = measure(fleet)
+    what = (
+        f"{fleet.clusters} clusters of {fleet.groups} groups, {fleet.days * 24:.1f} hours, to findings: all "
+        f"{found.injected} that were injected, no other"
+    )
+    speed = f"{found.records / found.cpu_s / 1e6:.3f}"
+    return [[what, f"{found.records:,}", f"{found.cpu_s:.1f}", speed, f"{found.peak_mib:.0f}"]], []
+
+
+def measure(fleet: Fleet) -> Measured:
+    """Raises SystemExit if anything is not as it should be."""
     with tempfile.TemporaryDirectory(prefix="kelpie-bench-") as room:
         evidence, lake = Path(room) / "evidence", Path(room) / "lake"
         truths = fleet.write(evidence)
@@ -36,17 +60,13 @@ def run(fleet: Fleet) -> tuple[list[list[str]], list[Ratio]]:
         _say(_spent(json.loads(found.output), time.monotonic() - began))
         wrong = [line for name, truth in truths.items() for line in differences(lake, name, truth)]
         wrong += strangers(lake, set(truths))
+        size = sum(file.stat().st_size for file in lake.rglob("*.parquet") if "_delta_log" not in file.parts)
     if wrong:
         more = [f"… and {len(wrong) - _MOST_LINES} more"] if len(wrong) > _MOST_LINES else []
         raise SystemExit("\n".join([f"{fleet}: not true:", *wrong[:_MOST_LINES], *more]))
     records = sum(truth.records for truth in truths.values())
     injected = sum(len(truth.findings) for truth in truths.values())
-    what = (
-        f"{fleet.clusters} clusters of {fleet.groups} groups, {fleet.days * 24:.1f} hours, to findings: all "
-        f"{injected} that were injected, no other"
-    )
-    speed = f"{records / found.cpu_s / 1e6:.3f}"
-    return [[what, f"{records:,}", f"{found.cpu_s:.1f}", speed, f"{found.peak_mib:.0f}"]], []
+    return Measured(records, injected, found.cpu_s, size / 1e6, found.peak_mib)
 
 
 def _injected(fleet: Fleet, truths: Mapping[str, Truth]) -> str:

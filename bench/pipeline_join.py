@@ -1,17 +1,23 @@
 """Samples joined with the intervals that they fall into, by buckets of time; peers join as of a moment.
 
-In one session, warmed up, from Parquet files to nowhere: what is measured is the join with its scan, as CPU
-of the JVM. Every sample falls into an interval, and every one has to come out. DuckDB and Polars read the
-same files, as processes of their own, and only count what they joined.
+In one session, warmed up, from Parquet files: what is measured is the join with its scan, as CPU of the JVM.
+Every sample falls into an interval, and every one has to come out. DuckDB and Polars read the same files, as
+processes of their own. All three count what they joined. Two more queries show where Spark's time goes: one
+reads both sides, one also exchanges them between partitions, which the peers, in one process, need not.
 """
 
 import json
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bench.measure import Ratio
 from bench.tree import cost, cpu_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 KEYS = 5_000
 SAMPLES, INTERVALS = 10_000_000, 1_000_000
@@ -48,7 +54,16 @@ def run(samples: int = SAMPLES, intervals: int = INTERVALS) -> tuple[list[list[s
     for name, it in peers.items():
         assert int(it.output) == samples, f"{name} joined {it.output} samples, of {samples}"
     what = f"samples into {intervals:,} intervals of {KEYS:,} keys"
-    rows = [[what, f"{samples:,}", f"{found['ours_s']:.1f}", f"{samples / found['ours_s'] / 1e6:.3f}", ""]]
+    ours = found["join"]
+    rows = [[what, f"{samples:,}", f"{ours:.1f}", f"{samples / ours / 1e6:.3f}", ""]]
+    rows += [
+        [f"of it, {part}", "", f"{cpu_s:.1f}", "", ""]
+        for part, cpu_s in (
+            ("reading both sides", found["scan"]),
+            ("exchanging them between partitions", found["exchange"] - found["scan"]),
+            ("the join itself", ours - found["exchange"]),
+        )
+    ]
     rows += [
         [
             f"the same, {name}",
@@ -59,18 +74,15 @@ def run(samples: int = SAMPLES, intervals: int = INTERVALS) -> tuple[list[list[s
         ]
         for name, it in peers.items()
     ]
-    return rows, [
-        Ratio("pipeline-interval-join", it.cpu_s / found["ours_s"], name) for name, it in peers.items()
-    ]
+    return rows, [Ratio("pipeline-interval-join", it.cpu_s / ours, name) for name, it in peers.items()]
 
 
 def _measure(room: Path, samples: int, intervals: int) -> dict[str, float]:
     """What is measured, as a process of its own."""
-    from pyspark.sql import DataFrame  # noqa: PLC0415 - not in the process that measures.
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - not in the process that measures.
 
     from kelpie.pipeline.spark.session import open_session  # noqa: PLC0415
-    from kelpie.pipeline.transforms.intervals import during  # noqa: PLC0415
+    from kelpie.pipeline.transforms.intervals import during, in_buckets  # noqa: PLC0415
 
     spark = open_session(settings={"spark.driver.memory": "4g"})
     gateway = spark.sparkContext._gateway
@@ -92,21 +104,33 @@ def _measure(room: Path, samples: int, intervals: int) -> dict[str, float]:
         number.alias("interval"),
     ).write.parquet(str(room / "intervals"))
     left, right = (spark.read.parquet(str(room / name)) for name in ("samples", "intervals"))
-    joined = during(left, right, ["key"], last=F.timestamp_seconds(F.lit(span_s)))
-    matched = joined.count()  # Warms up, too.
-    assert matched == samples, f"{matched} samples fell into an interval, of {samples}"
-
-    def best(frame: DataFrame, rounds: int) -> float:
-        least = float("inf")
-        for _ in range(rounds):
+    last = F.timestamp_seconds(F.lit(span_s))
+    *sides, place = in_buckets(left, right, ["key"], last=last)
+    partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
+    # Made anew each time: Spark keeps what it has exchanged for a frame, and would skip it the next time.
+    queries: dict[str, Callable[[], list[DataFrame]]] = {
+        "scan": lambda: [_counted(side) for side in (left, right)],
+        "exchange": lambda: [_counted(side.repartition(partitions, *place)) for side in sides],
+        "join": lambda: [
+            during(left, right, ["key"], last=last).agg(F.count(F.col("value") + F.col("interval")))
+        ],
+    }
+    least = dict.fromkeys(queries, float("inf"))
+    for _ in range(1 + ROUNDS):  # The first one warms up.
+        for name, made in queries.items():
             before = cpu_of(jvm)
-            frame.write.format("noop").mode("overwrite").save()
-            least = min(least, cpu_of(jvm) - before)
-        return least
-
-    ours = best(joined, ROUNDS)
+            counted = [frame.collect()[0][0] for frame in made()]
+            least[name] = min(least[name], cpu_of(jvm) - before)
+            assert counted[0] == samples, f"{name}: {counted[0]} samples, of {samples}"
     spark.stop()
-    return {"ours_s": ours}
+    return least
+
+
+def _counted(frame: "DataFrame") -> "DataFrame":
+    """A query that needs every value of a frame, and little more."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - not in the process that measures.
+
+    return frame.agg(*(F.count(name) for name in frame.columns))
 
 
 if __name__ == "__main__":

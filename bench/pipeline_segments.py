@@ -13,7 +13,7 @@ from pathlib import Path
 
 import duckdb
 
-from bench.fleet import ROUNDS_A_DAY, Fleet, name, topic
+from bench.fleet_segments import ROUNDS_A_DAY, Fleet, name, topic
 from bench.measure import Ratio
 from bench.tree import Cost, cost
 from kelpie.real import fetch, java, releases

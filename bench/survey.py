@@ -29,7 +29,7 @@ from kelpie.client.survey import survey
 async def main():
     begun = time.perf_counter()
     async with await Nodes.open(Settings.of(sys.argv[1])) as nodes:
-        seen = await survey(nodes)
+        seen = await survey(nodes, known=sys.argv[2:])
         asked = nodes.counters
     print(json.dumps({
         "seconds": time.perf_counter() - begun, "groups": len(seen.states), "offsets": len(seen.committed),

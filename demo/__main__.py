@@ -12,6 +12,7 @@ import tempfile
 import textwrap
 import time
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 from demo import clients, groups
@@ -74,9 +75,9 @@ class Demo:
         shop, readers = self._shop, self._groups.readers
         wait_until("a first survey is there", lambda: any(self._landing.glob("[!.]*")))
         self._tell("Four incidents.")
-        counted = groups.counted_group(shop, self._logs)
+        counted, told = lost_label.cause(shop, partial(groups.counted_group, shop, self._logs))
         readers[counted.group] = counted
-        self._say(lost_label.cause(shop, counted))
+        self._say(told)
         self._say(slow_poller.cause(shop, readers[SLOW]))
         self._say(expired_offsets.cause(shop, readers[AWAY]))
         self._say(hanging_transaction.cause(shop, readers[COMMITTED_ONLY], self._logs))

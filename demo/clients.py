@@ -7,11 +7,12 @@ import asyncio
 import logging
 import threading
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 from kafka import KafkaConsumer
 
 from demo.shop import CLICKS, ORDERS, PAYMENTS
@@ -22,6 +23,7 @@ _COMMIT_EVERY_MS = 500
 _POLL_S = 0.2
 _STOP_S = 5.0
 _AGAIN_S = 1.0
+_ASK_S = 10.0
 _BATCHES_A_SECOND = 5
 
 
@@ -99,8 +101,8 @@ class Reader(ABC):
 class ConfluentReader(Reader):
     library = "confluent-kafka"
 
-    def _consume(self) -> None:
-        consumer = Consumer(
+    def _opened(self) -> Consumer:
+        return Consumer(
             {
                 "bootstrap.servers": self._bootstrap,
                 "group.id": self.group,
@@ -111,11 +113,30 @@ class ConfluentReader(Reader):
             },
             logger=logger_of(self._logs, self.group),
         )
+
+    def _consume(self) -> None:
+        consumer = self._opened()
         consumer.subscribe([self.topic])
         while not self._is_over.is_set():
             self.read += sum(message.error() is None for message in consumer.consume(500, _POLL_S))
             self._work()
         consumer.close()
+
+
+class ChoosyReader(ConfluentReader):
+    """Joins its group only if the broker that told it its coordinator suits: clients choose whom they ask."""
+
+    def __init__(self, bootstrap: str, logs: Path, group: str, topic: str, suits: Callable[[], bool]) -> None:
+        super().__init__(bootstrap, logs, group, topic)
+        self._suits = suits
+
+    def _opened(self) -> Consumer:
+        while True:
+            consumer = super()._opened()
+            consumer.committed([TopicPartition(self.topic, 0)], timeout=_ASK_S)
+            if self._suits() or self._is_over.is_set():
+                return consumer
+            consumer.close()
 
 
 class KafkaPythonReader(Reader):

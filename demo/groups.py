@@ -1,11 +1,12 @@
 """The dozen groups of the demo, and which of them an incident is for."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import Any
 
-from demo.clients import AiokafkaReader, ConfluentReader, KafkaPythonReader, Reader
+from demo.clients import AiokafkaReader, ChoosyReader, ConfluentReader, KafkaPythonReader, Reader
 from demo.shop import CLICKS, ORDERS, PAYMENTS, Shop
 
 SLOW, AWAY, COMMITTED_ONLY = "invoices", "archive", "audit"
@@ -49,8 +50,9 @@ def begin(shop: Shop, groups: Groups, logs: Path) -> None:
     groups.add(ConfluentReader(shop.bootstrap, logs, COMMITTED_ONLY, PAYMENTS, **committed))
 
 
-def counted_group(shop: Shop, logs: Path) -> Reader:
-    """A reader of clicks whose coordinator is not broker 1, by its name."""
+def counted_group(shop: Shop, logs: Path, suits: Callable[[], bool]) -> Reader:
+    """A reader of clicks whose coordinator does not lead the clicks, by its name."""
     names = (f"clicks-{number}" for number in count(1))
-    name = next(name for name in names if shop.home_of(name)["leader"] != 1)
-    return KafkaPythonReader(shop.bootstrap, logs, name, CLICKS)
+    leader = shop.leader_of(CLICKS)
+    name = next(name for name in names if shop.home_of(name)["leader"] != leader)
+    return ChoosyReader(shop.bootstrap, logs, name, CLICKS, suits)

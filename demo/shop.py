@@ -62,6 +62,10 @@ class Shop:
         home: dict[str, Any] = partitions[partition_for(group, OFFSETS_PARTITIONS)]
         return home
 
+    def leader_of(self, topic: str) -> int:
+        """Of its first partition."""
+        return int(self.cluster.describe()["topics"][topic][0]["leader"])
+
     def has_leaders(self, topic: str) -> bool:
         return all(partition["leader"] > 0 for partition in self.cluster.describe()["topics"][topic])
 

@@ -6,7 +6,6 @@ What is missing on a machine skips the test with one line that says so; KELPIE_R
 import gc
 import os
 import re
-import shutil
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +25,9 @@ from kelpie.real.hadoop import RealHadoop
 from kelpie.real.pool import Pool
 from kelpie.real.s3 import RealS3
 from kelpie.real.zookeeper import RealZooKeeper
+from tests import programs
 from tests.client.zookeeper_client import kazoo_client
+from tests.waiting import pause_s
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -53,8 +54,13 @@ _SHARED = (
         "tests/pipeline/traffic/",
         "tests/pipeline/transforms/",
         "tests/lab/spark_kafka/",
+        # They share an S3 server with tests of tables.
+        "tests/places/",
+        "tests/collect/test_landing.py",
     ),
-    ("tests/lab/clients/", "tests/lab/java/", "tests/real/test_killed_broker.py"),
+    # A Spark session of their own: with those above, one process would have work when the others have none.
+    ("tests/pipeline/rounds/", "tests/pipeline/retention/"),
+    ("tests/lab/clients/", "tests/lab/java/"),
     (
         "tests/lab/personas/",
         "tests/cli/test_consume.py",
@@ -84,10 +90,18 @@ _WIDE = re.compile(
     r"|tests/doctor/test_signs\.py::.*_of_the_matrix\["
     r"|tests/coordinator/test_random_events\.py::.*\[(0\.9\.0\.1|2\.8|3\.9)\]"
     r"|tests/(lab/personas|client|cli|real)/.*\[[^]]*\b(2\.8|3\.9)\b"
+    r"|tests/lab/(clients|java|personas)/.*\[[^]]*\breal\b"
     r"|tests/website/|tests/documentation/test_tutorial\.py"
+    r"|tests/(repair/test_real|guard/test_on_real)\.py|tests/lab/spark_kafka/"
+    r"|tests/real/test_cli\.py::test_a_cluster_from_up_to_down"
+    r"|tests/web/test_browser\.py::test_everybody_can_use_every_page\b"
+    r"|tests/pipeline/spark/test_json\.py::test_a_run_"
 )
 """The same again, on releases between the oldest and the newest one, or of recordings that another test has.
-Also tutorial and site from end to end. `make test-wide` runs them, and so does `make check`.
+What clients see on real Kafka: the lab is measured by that, and nothing of Kelpie has a part in it.
+Also what goes from end to end, and has tests of its parts: tutorial, site, repairs and the guard on real
+Kafka, Spark's Kafka source on the lab, all pages in a browser, a run as a command. `make test-wide` runs
+them, and so does `make check`.
 """
 
 
@@ -141,7 +155,7 @@ def _order(items: Sequence[pytest.Item]) -> tuple[int, bool, bool, bool, int]:
     return place, not is_real, not group.startswith(_LONG_FILES), not is_random, -len(items)
 
 
-_KILLING = ("/test_failover.py", "/test_killed_broker.py")
+_KILLING = "/test_failover.py"
 
 
 _RELEASE = re.compile(r"\b(0\.[89]|2\.8|3\.9|4\.3)\b")
@@ -198,11 +212,10 @@ def pytest_collection() -> Iterator[None]:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Afterwards, the collector need not look at them either. It comes after 20,000 new objects instead of
-    700: so little is made of a test that most of it is gone by then.
+    """Afterwards, the collector need not look at them either, nor once before: little of it is garbage. It
+    comes after 20,000 new objects instead of 700: so little is made of a test that most is gone by then.
     """
     session.stash[_ON_REAL] = {_group(item.nodeid) for item in session.items if _is_real(item)}
-    gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 10, 10)
 
@@ -348,8 +361,7 @@ def _own_folder(url: str) -> RemotePath:
 
 @pytest.fixture
 def kcat() -> str:
-    """The program kcat, which Debian has in a package of that name."""
-    return shutil.which("kcat") or pytest.skip("kcat is not installed (Debian: apt install kcat)")
+    return programs.need("kcat")
 
 
 @pytest.fixture
@@ -362,8 +374,7 @@ def wait_until() -> Callable[..., None]:
         while not condition():
             answered = time.monotonic()
             assert answered < deadline, f"did not come true within {limit_s} s"
-            # What takes long to ask also takes from what it waits for.
-            time.sleep(max(0.02, answered - asked))
+            time.sleep(pause_s(answered - asked))
             asked = time.monotonic()
 
     return wait

@@ -106,6 +106,8 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("src/kelpie/web/translation/extraction.py", "read_text"): _OWN,
     ("src/kelpie/cli/lab.py", "readline"): "what the user types",
     ("bench/__main__.py", "read_text"): "the page of benchmarks",
+    ("bench/fleet.py", "read_text"): "the page of what a fleet costs",
+    ("bench/rounds.py", "read_text"): "what this benchmark wrote itself",
     ("bench/pipeline_logs.py", "readline"): "a file of this project",
     ("bench/web.py", "readline"): _OUTPUT,
     ("src/kelpie/places/credentials.py", "read_bytes"): _GIVEN,

@@ -48,6 +48,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "Pipeline": "pipeline.md",
         "Spark clusters": "spark-clusters.md",
         "HDFS, S3 and other stores": "stores.md",
+        "What a fleet costs": "fleet.md",
         "Databricks": "databricks.md",
         "Amazon EMR": "emr.md",
         "Google Dataproc": "dataproc.md",

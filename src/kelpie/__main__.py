@@ -1,4 +1,4 @@
-from kelpie.cli import main
+from kelpie.cli.process_end import run
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    run()

@@ -12,45 +12,33 @@ becomes of a file that cannot be read.
 
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import TypeVar
 
 from kelpie import folders
-from kelpie.model.time import Instant, plausible
+from kelpie.model.time import Instant
 from kelpie.model.words import counted
 from kelpie.observations import Illness, Observations
-from kelpie.observations.earlier import (
-    AGES_MS,
-    EARLIER_SURVEY,
-    Unpackable,
-    earlier_survey,
-    is_of_survey,
-    kept,
-    pack,
-    seen_in_survey,
-    unpack_by_group,
-)
-from kelpie.observations.encoding import rows_by_kind
-from kelpie.observations.presence import Presence
+from kelpie.observations.earlier import EARLIER_SURVEY, seen_in_survey, unpack_by_group
 from kelpie.store_files import StoreFiles
-from kelpie.store_offsets import by_group, by_last_commits, keep_offsets, read_name, written_name
+from kelpie.store_offsets import offsets_kept_together
+from kelpie.store_remembering import (
+    FORGET_GROUPS_MS,
+    Found,
+    found_before,
+    presences,
+    remember,
+    remember_found,
+    remember_illness,
+    remember_presence,
+)
+from kelpie.store_values import UNREADABLE, read_name, time_from
 
 T = TypeVar("T")
-Found = tuple[str | None, str]
-"""A group, or None for the cluster, and the code of a finding."""
 
 _APART = "~"
 """Before the number of a cluster that says it has the id of another. No id has it."""
-_DEAD = "Dead"
-"""What a coordinator says of a group that it does not know."""
-_FORGET_GROUPS_MS = 90 * 24 * 3_600_000
-_FORGET_GONE_MS = 24 * 3_600_000
-_MOST_GROUPS = 200_000
-_LARGEST_SURVEY = 16 * 1024 * 1024
-_UNREADABLE = (Unpackable, AttributeError, TypeError, ValueError, OverflowError, OSError)
-"""What reading a row may raise: SQLite holds any type in any column."""
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS survey (
@@ -59,6 +47,9 @@ CREATE TABLE IF NOT EXISTS survey (
 CREATE TABLE IF NOT EXISTS seen (
     cluster TEXT NOT NULL, name BLOB NOT NULL, first_at INTEGER NOT NULL, last_at INTEGER NOT NULL,
     offsets BLOB, offsets_at INTEGER, PRIMARY KEY (cluster, name)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS stood (
+    cluster TEXT NOT NULL, at INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY (cluster, at)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS illness (
     cluster TEXT NOT NULL, name BLOB NOT NULL, code TEXT NOT NULL, since INTEGER NOT NULL,
@@ -182,11 +173,11 @@ class Store:
         """
 
         def use(database: sqlite3.Connection) -> None:
-            _remember(database, cluster, seen, at, gone)
-            _remember_illness(database, cluster, ill, at)
-            _remember_presence(database, cluster, alive or {}, at)
+            remember(database, cluster, seen, at, gone)
+            remember_illness(database, cluster, ill, at)
+            remember_presence(database, cluster, alive or {}, at)
             if found is not None:
-                _remember_found(database, cluster, found, of_groups)
+                remember_found(database, cluster, found, of_groups)
 
         self._files.within(cluster, _TABLES, use)
         rows = [(address, cluster, at) for address in addresses]
@@ -198,7 +189,7 @@ class Store:
 
     def found(self, cluster: str) -> dict[Found, str]:
         """The severity of each finding of the last examination, by group (None: the cluster) and code."""
-        return self._of_cluster(cluster, lambda database: _found(database, cluster)) or {}
+        return self._of_cluster(cluster, lambda database: found_before(database, cluster)) or {}
 
     def clusters(self) -> list[str]:
         """The names under which clusters are kept."""
@@ -222,8 +213,8 @@ def _recall(database: sqlite3.Connection, cluster: str, now: Instant) -> tuple[O
     with_offsets: dict[Instant, set[str]] = {}
     for at, data in surveys:
         try:
-            survey = unpack_by_group(data, _time(at))
-        except _UNREADABLE as error:
+            survey = unpack_by_group(data, time_from(at))
+        except UNREADABLE as error:
             unreadable.append(f"a survey made at {at!r} ({error})")
             continue
         with_offsets[at] = {row.group for row in survey.committed}
@@ -233,43 +224,33 @@ def _recall(database: sqlite3.Connection, cluster: str, now: Instant) -> tuple[O
         "SELECT name, last_at, offsets, offsets_at FROM seen WHERE cluster = ?", (cluster,)
     )
     words: dict[Instant, str] = {}
+    stood = offsets_kept_together(database, cluster, unreadable)
     for name, last_at, offsets, offsets_at in rows:
         try:
             group = read_name(name)
             if last_at not in words:
-                words[last_at] = seen_in_survey(_time(last_at))
+                words[last_at] = seen_in_survey(time_from(last_at))
             recalled.known_groups[group] = words[last_at]
             if offsets is not None and group not in with_offsets.get(offsets_at, ()):
-                told = unpack_by_group(offsets, _time(offsets_at))
+                told = unpack_by_group(offsets, time_from(offsets_at))
                 recalled.group_offsets += told.group_offsets
                 recalled.committed += told.committed
-        except _UNREADABLE as error:
+            elif offsets is None and (offsets_at, group) in stood:
+                recalled.group_offsets.append(stood[offsets_at, group])
+        except UNREADABLE as error:
             unreadable.append(f"group {name!r} ({error})")
     for name, code, since, at in database.execute(
         "SELECT name, code, since, at FROM illness WHERE cluster = ?", (cluster,)
     ):
         try:
-            row = Illness(read_name(name), str(code), _time(since), _time(at), EARLIER_SURVEY)
-        except _UNREADABLE as error:
+            row = Illness(read_name(name), str(code), time_from(since), time_from(at), EARLIER_SURVEY)
+        except UNREADABLE as error:
             unreadable.append(f"when group {name!r} did not consume ({error})")
         else:
             recalled.illnesses.append(row)
-    for node, presence in _presences(database, cluster, unreadable).items():
+    for node, presence in presences(database, cluster, unreadable).items():
         recalled.brokers += presence.rows(node)
     return recalled, unreadable
-
-
-def _whole(number: object) -> int:
-    if not isinstance(number, int):
-        raise TypeError(f"{number!r} is no whole number")
-    return number
-
-
-def _time(at: object) -> Instant:
-    time = plausible(_whole(at))
-    if time is None:
-        raise ValueError(f"{at!r} is no time")
-    return time
 
 
 def _named(database: sqlite3.Connection, addresses: list[str]) -> list[str]:
@@ -306,132 +287,8 @@ def _remember_places(
         "INSERT OR REPLACE INTO address VALUES (?, ?, ?)",
         (row for row in rows if owners[row[0]] not in others),
     )
-    limit = (now - _FORGET_GROUPS_MS,)
+    limit = (now - FORGET_GROUPS_MS,)
     forgotten = [name for (name,) in database.execute("SELECT cluster FROM remembered WHERE at < ?", limit)]
     database.execute("DELETE FROM remembered WHERE at < ?", limit)
     database.execute("DELETE FROM address WHERE at < ?", limit)
     return forgotten
-
-
-def _remember(
-    database: sqlite3.Connection, cluster: str, seen: Observations, at: Instant, gone: Iterable[str]
-) -> None:
-    survey = earlier_survey(seen, at)
-    data = pack(rows_by_kind(replace(survey, group_offsets=[])), survey.group_offsets)
-    is_kept = len(data) <= _LARGEST_SURVEY
-    if is_kept:
-        database.execute("INSERT OR REPLACE INTO survey VALUES (?, ?, ?)", (cluster, at, data))
-    told = {row.group for row in survey.committed if not row.error and row.offset >= 0}
-    told.update(row.group for row in survey.group_offsets)
-    apart = by_last_commits(seen, told)
-    """Offsets that the survey does not have, or that cannot be kept with it."""
-    if not is_kept:
-        apart |= by_group(survey, told)
-    known = {group for listing in seen.listings for group in listing.groups}
-    known |= {
-        row.group for row in seen.states if is_of_survey(row.at, at) and not row.error and row.state != _DEAD
-    }
-    known |= told | apart.keys()  # Kafka 0.9 lists no group without members; their commits are there.
-    database.executemany(
-        "INSERT INTO seen VALUES (?1, ?2, ?3, ?3, ?4, ?5) ON CONFLICT (cluster, name) DO UPDATE SET "
-        "last_at = excluded.last_at, "
-        "offsets = CASE WHEN excluded.offsets_at IS NULL THEN offsets ELSE excluded.offsets END, "
-        "offsets_at = coalesce(excluded.offsets_at, offsets_at)",
-        (
-            (
-                cluster,
-                written_name(group),
-                at,
-                pack([("committed", apart[group])]) if group in apart else None,
-                at if group in told or group in apart else None,
-            )
-            for group in known
-        ),
-    )
-    database.executemany(
-        "DELETE FROM seen WHERE cluster = ? AND name = ? AND last_at < ?",
-        ((cluster, written_name(group), at - _FORGET_GONE_MS) for group in gone),
-    )
-    _thin(database, cluster, at)
-
-
-def _remember_illness(
-    database: sqlite3.Connection, cluster: str, ill: Iterable[Illness], at: Instant
-) -> None:
-    """One row from the first examination that found it to the last one, however many there were. What has no
-    known beginning counts from when it is found: it goes on if the examination before found it, too.
-    """
-    surveys = "SELECT max(at) FROM survey WHERE cluster = ? AND at < ? AND typeof(at) = 'integer'"
-    (before,) = database.execute(surveys, (cluster, at)).fetchone()
-    for row in ill:
-        key = (cluster, written_name(row.group), row.code)
-        goes_on = database.execute(
-            "UPDATE illness SET at = ? WHERE cluster = ? AND name = ? AND code = ? AND at >= ?",
-            (at, *key, before if row.since == at and before is not None else row.since),
-        )
-        if not goes_on.rowcount:
-            database.execute("INSERT OR REPLACE INTO illness VALUES (?, ?, ?, ?, ?)", (*key, row.since, at))
-
-
-def _remember_presence(
-    database: sqlite3.Connection, cluster: str, alive: Mapping[int, bool | None], at: Instant
-) -> None:
-    known = _presences(database, cluster, [])
-    database.executemany(
-        "INSERT OR REPLACE INTO presence VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (
-            (cluster, node, *known.get(node, Presence()).seen(is_alive, at), at)
-            for node, is_alive in alive.items()
-            if is_alive is not None
-        ),
-    )
-
-
-def _presences(database: sqlite3.Connection, cluster: str, unreadable: list[str]) -> dict[int, Presence]:
-    """By broker. Those that cannot be read are noted."""
-    rows = database.execute(
-        "SELECT node, alive_at, before, away_since, back_at FROM presence WHERE cluster = ?", (cluster,)
-    )
-    presences = {}
-    for node, *times in rows:
-        try:
-            presences[_whole(node)] = Presence(*(None if at is None else _time(at) for at in times))
-        except _UNREADABLE as error:
-            unreadable.append(f"when broker {node!r} was away ({error})")
-    return presences
-
-
-def _remember_found(
-    database: sqlite3.Connection, cluster: str, found: Mapping[Found, str], of_groups: Iterable[str] | None
-) -> None:
-    if of_groups is None:
-        database.execute("DELETE FROM found WHERE cluster = ?", (cluster,))
-    else:
-        names = ((cluster, written_name(group)) for group in ("", *of_groups))
-        database.executemany("DELETE FROM found WHERE cluster = ? AND name = ?", names)
-    database.executemany(
-        "INSERT OR REPLACE INTO found VALUES (?, ?, ?, ?)",
-        ((cluster, written_name(group or ""), code, word) for (group, code), word in found.items()),
-    )
-
-
-def _found(database: sqlite3.Connection, cluster: str) -> dict[Found, str]:
-    rows = database.execute("SELECT name, code, severity FROM found WHERE cluster = ?", (cluster,))
-    return {(read_name(name) or None, code): word for name, code, word in rows if isinstance(name, bytes)}
-
-
-def _thin(database: sqlite3.Connection, cluster: str, now: Instant) -> None:
-    database.execute("DELETE FROM survey WHERE typeof(at) <> 'integer'")
-    moments = [at for (at,) in database.execute("SELECT at FROM survey WHERE cluster = ?", (cluster,))]
-    for at in set(moments) - kept(moments, now):
-        keep_offsets(database, cluster, at)
-        database.execute("DELETE FROM survey WHERE cluster = ? AND at = ?", (cluster, at))
-    database.execute("DELETE FROM seen WHERE last_at < ?", (now - _FORGET_GROUPS_MS,))
-    database.execute("DELETE FROM survey WHERE at < ?", (now - _FORGET_GROUPS_MS,))
-    for table in ("illness", "presence"):
-        database.execute(f"DELETE FROM {table} WHERE at < ?", (now - AGES_MS[-1],))  # noqa: S608 - names from here
-    database.execute(
-        "DELETE FROM seen WHERE cluster = ?1 AND name IN (SELECT name FROM seen WHERE cluster = ?1 "
-        "ORDER BY last_at DESC LIMIT -1 OFFSET ?2)",
-        (cluster, _MOST_GROUPS),
-    )

@@ -1,8 +1,9 @@
 """Where groups stood when they could last be asked, as the store keeps it.
 
-`seen.offsets_at` says which survey told it. While that survey is kept, it is not written a second time: so
-nothing is packed for each of 10,000 groups. `seen.offsets` has it for groups of which no coordinator told it,
-and for those whose survey is gone.
+`seen.offsets_at` says which survey told it. While that survey is kept, it is not written a second time. Of a
+survey that goes, `stood` keeps the offsets of those groups that no survey could ask since, all in one packed
+row: one broker that dies may take the coordinator of thousands. `seen.offsets` has them for a group of which
+no coordinator told it; releases before also kept them there for groups whose survey is gone.
 """
 
 import sqlite3
@@ -13,6 +14,8 @@ from itertools import chain
 from kelpie.model.time import Instant
 from kelpie.observations import Commit, Committed, Observations
 from kelpie.observations.earlier import Unpackable, pack, unpack_by_group
+from kelpie.observations.group_offsets import GroupOffsets
+from kelpie.store_values import UNREADABLE, read_name, time_from
 
 
 def by_last_commits(seen: Observations, told: Collection[str]) -> dict[str, list[Committed]]:
@@ -53,18 +56,31 @@ def keep_offsets(database: sqlite3.Connection, cluster: str, at: Instant) -> Non
         survey = unpack_by_group(row[0], at)
     except Unpackable:
         return  # It goes for good. `Store.recall` has said so.
-    database.executemany(
-        "UPDATE seen SET offsets = ? WHERE cluster = ? AND name = ?",
-        (
-            (pack([("committed", rows)]), cluster, written_name(group))
-            for group, rows in by_group(survey, groups).items()
-        ),
+    told = [row for row in survey.group_offsets if row.group in groups and min(row.offsets, default=0) >= 0]
+    rest = by_group(survey, groups - {row.group for row in told})
+    data = pack([("committed", list(chain.from_iterable(rest.values())))], told)
+    database.execute("INSERT OR REPLACE INTO stood VALUES (?, ?, ?)", (cluster, at, data))
+
+
+def forget_offsets(database: sqlite3.Connection, cluster: str) -> None:
+    """Those kept together of which every group could be asked since."""
+    database.execute(
+        "DELETE FROM stood WHERE cluster = ?1 AND at NOT IN (SELECT offsets_at FROM seen "
+        "WHERE cluster = ?1 AND offsets IS NULL AND offsets_at IS NOT NULL)",
+        (cluster,),
     )
 
 
-def written_name(group: str) -> bytes:
-    return group.encode("utf-8", "surrogatepass")
-
-
-def read_name(name: bytes) -> str:
-    return name.decode("utf-8", "surrogatepass")
+def offsets_kept_together(
+    database: sqlite3.Connection, cluster: str, unreadable: list[str]
+) -> dict[tuple[Instant, str], GroupOffsets]:
+    """By the time of their survey, and by group."""
+    stood: dict[tuple[Instant, str], GroupOffsets] = {}
+    for at, data in database.execute("SELECT at, data FROM stood WHERE cluster = ?", (cluster,)):
+        try:
+            rows = unpack_by_group(data, time_from(at)).group_offsets
+        except UNREADABLE as error:
+            unreadable.append(f"where groups stood at {at!r} ({error})")
+        else:
+            stood.update(((at, row.group), row) for row in rows)
+    return stood

@@ -13,6 +13,7 @@ import pytest
 from kelpie.cli import main
 from kelpie.cli.catalogue import COMMANDS
 from kelpie.cli.completion import SHELLS
+from tests import programs
 
 
 @pytest.fixture(scope="module")
@@ -35,10 +36,8 @@ def scripts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_shell_reads_the_script(shell: str, scripts: dict[str, Path]) -> None:
     """Without complaint: help texts hold quotes, brackets, colons and signs beyond ASCII."""
-    if shutil.which(shell) is None:
-        pytest.skip(f"{shell} is not installed")
     done = subprocess.run(
-        [shell, "-n", scripts[shell]], capture_output=True, text=True, timeout=60, check=False
+        [programs.need(shell), "-n", scripts[shell]], capture_output=True, text=True, timeout=60, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -65,7 +64,12 @@ def _completed(script: Path, *words: str, folder: Path) -> list[str]:
     printf '%s\\n' "${{COMPREPLY[@]}}"
     """
     done = subprocess.run(
-        ["bash", "--norc", "-c", program], capture_output=True, text=True, timeout=60, check=False, cwd=folder
+        [programs.need("bash"), "--norc", "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        cwd=folder,
     )
     assert done.stderr == ""
     return sorted(word.rstrip() for word in done.stdout.splitlines() if word.strip())
@@ -89,19 +93,15 @@ def test_bash_completes(
     words: list[str], offered: list[str], scripts: dict[str, Path], tmp_path: Path
 ) -> None:
     """Commands, options, their words, folders."""
-    if shutil.which("bash") is None:
-        pytest.skip("bash is not installed")
     (tmp_path / "incident").mkdir()
     assert _completed(scripts["bash"], *words, folder=tmp_path) == offered
 
 
 def test_fish_completes(scripts: dict[str, Path], tmp_path: Path) -> None:
     """Fish tells without a terminal what it would offer."""
-    if shutil.which("fish") is None:
-        pytest.skip("fish is not installed")
     program = f"source {scripts['fish']}; complete -C 'kelpie gr'; complete -C 'kelpie lab run slow'"
     done = subprocess.run(
-        ["fish", "--no-config", "-c", program],
+        [programs.need("fish"), "--no-config", "-c", program],
         capture_output=True,
         text=True,
         timeout=60,
@@ -117,12 +117,11 @@ def test_fish_completes(scripts: dict[str, Path], tmp_path: Path) -> None:
 )
 def test_zsh_completes(typed: str, completed: str, scripts: dict[str, Path], tmp_path: Path) -> None:
     """Zsh completes on a terminal only: it gets one, and Tab is pressed there."""
-    if shutil.which("zsh") is None:
-        pytest.skip("zsh is not installed")
+    zsh = programs.need("zsh")
     shutil.copy(scripts["zsh"], tmp_path / "_kelpie")
     ours, of_shell = pty.openpty()
     shell = subprocess.Popen(
-        ["zsh", "-f", "-i"],
+        [zsh, "-f", "-i"],
         stdin=of_shell,
         stdout=of_shell,
         stderr=of_shell,

@@ -1,11 +1,14 @@
 """`kelpie doctor` as a person, and as a program, uses it."""
 
+import asyncio
 import contextlib
 import json
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,9 @@ import jsonschema
 import pytest
 
 from kelpie.cli import main
+from kelpie.cli.doctor import print_changes
+from kelpie.client.settings import Settings
+from kelpie.examination import Examination
 from kelpie.lab import SyncCluster
 from kelpie.model.partitioning import partition_for
 from kelpie.wire.api.find_coordinator import FindCoordinatorRequest
@@ -282,6 +288,62 @@ def test_looking_changes_nothing(cluster: SyncCluster, doctor: Doctor) -> None:
     assert cluster.describe() == before
 
 
+@contextlib.contextmanager
+def _receiver() -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """The address of a web server, and what was sent to it."""
+    sent: list[dict[str, Any]] = []
+
+    class Keeps(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            sent.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Tests are quiet."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Keeps) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/hook", sent
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_a_watch_sends_what_changes_and_nothing_else(
+    cluster: SyncCluster, tmp_path: Path, wait_until: Callable[..., None]
+) -> None:
+    """A message when a group is cut off, one when it is back, and none for the looks between."""
+    command = [sys.executable, "-c", _INTERRUPTIBLE, "doctor", "-b", cluster.bootstrap_servers]
+    with _receiver() as (address, sent), cluster.observe(api="ListGroups") as looks:
+        command += ["--watch", "0.1", "--store", str(tmp_path), "--notify", address]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            try:
+
+                def cut_off() -> list[str]:
+                    new = [finding for message in sent for finding in message["new"]]
+                    return [finding["group"] for finding in new if finding["code"] == "KLP101"]
+
+                a_look = len(cluster.node_ids)
+                wait_until(lambda: len(looks.requests) > a_look)
+                with cluster.make_leaderless("__consumer_offsets", partition_for(GROUPS[0], PARTITIONS)):
+                    wait_until(lambda: GROUPS[0] in cut_off())
+                    # The look that was struck may have seen a part of it, and something else for that.
+                    struck = len(looks.requests)
+                    wait_until(lambda: len(looks.requests) > struck + 2 * a_look)
+                    begun, told = len(looks.requests), len(sent)
+                    wait_until(lambda: len(looks.requests) > begun + 3)
+                    assert sent[told:] == []
+                wait_until(lambda: any(message["gone"] for message in sent))
+                assert cut_off().count(GROUPS[0]) == 1
+                process.send_signal(signal.SIGINT)
+                process.communicate(timeout=30)
+            finally:
+                process.kill()
+
+
 _INTERRUPTIBLE = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # Shells have jobs in the background ignore it.
@@ -290,11 +352,34 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
+def test_changes_fit_the_terminal(
+    cluster: SyncCluster, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In a file, each stays one line, for those who search it."""
+    examination = Examination(Settings.of(cluster.bootstrap_servers))
+    well, *_ = asyncio.run(examination.examine())
+    with cluster.make_leaderless("__consumer_offsets", partition_for(GROUPS[0], PARTITIONS)):
+        ill, *_ = asyncio.run(examination.examine())
+    told = {}
+    for columns in ("80", ""):
+        monkeypatch.setenv("COLUMNS", columns)
+        print_changes(well, ill)
+        told[columns] = capsys.readouterr().out
+    lines = told["80"].splitlines()
+    assert max(map(len, lines)) <= 80 < max(map(len, told[""].splitlines()))
+    assert any(line.startswith("        ") for line in lines), "what goes on stands below its beginning"
+    assert " ".join(told["80"].split()) == " ".join(told[""].split())
+
+
 def test_a_watch_tells_what_comes(cluster: SyncCluster, tmp_path: Path) -> None:
     """The first look in full, then a line each time; Ctrl-C ends it with the status of the last look."""
     command = [sys.executable, "-c", _INTERRUPTIBLE, "doctor", "-b", cluster.bootstrap_servers]
     command += ["--watch", "0.1", "--store", str(tmp_path)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with (
+        cluster.observe(api="DescribeConfigs") as settings,
+        cluster.observe(api="ListGroups") as looks,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process,
+    ):
         try:
             assert process.stdout is not None
             assert process.stdout.readline().startswith("OK:")
@@ -306,6 +391,7 @@ def test_a_watch_tells_what_comes(cluster: SyncCluster, tmp_path: Path) -> None:
                 _, errors = process.communicate(timeout=30)
             assert errors == ""
             assert process.returncode == 2
+            assert len(settings.requests) < len(looks.requests), "not every look asks for them"
         finally:
             process.kill()
 

@@ -13,6 +13,7 @@ from kelpie.cli import main, probe
 from kelpie.cli.command import CommandError
 from kelpie.client.consumer import Consumer
 from kelpie.client.settings import Settings
+from kelpie.client.survey import survey
 from kelpie.lab import SyncCluster
 from kelpie.model.names import TopicPartition
 from kelpie.model.partitioning import partition_for
@@ -271,7 +272,7 @@ def test_way_on_real_kafka(
     real_kafka: Callable[..., RealCluster],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """A group of each protocol, and the first release with groups."""
+    """Of each protocol, and on the first release with groups. Nothing is left of the probe's own group."""
     servers = real_kafka(version).bootstrap_servers
     topic, group = f"hay-{uuid.uuid4().hex[:8]}", f"g-{uuid.uuid4().hex[:8]}"
     _use(servers, group, topic, group_protocol=protocol)
@@ -279,6 +280,11 @@ def test_way_on_real_kafka(
     said = capsys.readouterr().out
     assert f"{topic}-0 at 2 (the committed offset)." in said
     assert "1 offsets to come" in said
+    assert "kelpie-probe-" in said
+    seen = asyncio.run(survey(Settings.of(servers)))
+    listed = {name for row in seen.listings for name in row.groups}
+    assert group in listed or version == "0.9.0.1"
+    assert not [name for name in listed if name.startswith("kelpie-probe-")]
 
 
 @pytest.mark.real

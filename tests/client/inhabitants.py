@@ -30,6 +30,7 @@ from kelpie.wire.api.txn_offset_commit import (
 )
 from kelpie.wire.records import Record, write_batch, write_message_set
 from kelpie.wire.structs import NamedTopicPartitions, TopicPartitions
+from tests.waiting import pause_s
 
 LIMIT_S = 30.0
 SESSION_MS = 20_000
@@ -39,8 +40,10 @@ _NOT_YET = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.NOT_LEADER_OR_FOLLOW
 async def until(attempt: Callable[[], Awaitable[Any]]) -> Any:
     """The first answer that is not None, within the limit."""
     async with asyncio.timeout(LIMIT_S):
+        asked = time.monotonic()
         while (answer := await attempt()) is None:
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(pause_s(time.monotonic() - asked))
+            asked = time.monotonic()
         return answer
 
 

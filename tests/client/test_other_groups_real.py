@@ -3,7 +3,6 @@
 import asyncio
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
 
 import pytest
 
@@ -216,7 +215,7 @@ def test_a_member_that_does_not_give_up_its_partition_is_named(
 
         state = await until(waiting)
         assert state.at is not None
-        looks = [replace(state, at=state.at - 100_000), state]
+        looks = [state._replace(at=state.at - 100_000), state]
         finding = rebalance_stuck.judge(a_case(group, a_cluster(now=state.at), states=looks))
         assert isinstance(finding, Finding), (finding, state)
         assert finding.members == ("kelpie (member app-1)",)

@@ -14,7 +14,7 @@ import pytest
 from kelpie.client.settings import Settings
 from kelpie.client.survey import survey
 from kelpie.collect.collecting import Collector, CollectPlan
-from kelpie.collect.landing import LandingRefused
+from kelpie.collect.landing_folders import LandingRefused
 from kelpie.evidence.snapshot_files import header_of, read_snapshot
 from kelpie.lab import SyncCluster, virtual_time
 from kelpie.lab.cluster import Cluster

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from kelpie.collect.landing import SURVEY, Landing, LandingRefused, TooLarge, clusters_at, name_of
+from kelpie.collect.landing import SURVEY, Landing, TooLarge, clusters_at, name_of
+from kelpie.collect.landing_folders import LandingRefused
 from kelpie.evidence.archives import Budget
 from kelpie.evidence.files import Search
 from kelpie.evidence.snapshot_files import Header, pack
 from kelpie.observations import Observations
+from kelpie.places import Place, RemotePath, place_of
 
 NOW = 1_794_806_467_133
 
@@ -20,7 +22,7 @@ def a_file(cluster: str = "c", at: int = NOW, bootstrap: str = "h:1") -> bytes:
     return pack(Header(cluster, at, at, bootstrap, answered=1), Observations())
 
 
-def fill(landing: Landing, count: int, start: int = NOW) -> list[Path]:
+def fill(landing: Landing, count: int, start: int = NOW) -> list[Place]:
     return [
         landing.publish(SURVEY, a_file(landing.cluster, start + at), start + at)[0] for at in range(count)
     ]
@@ -30,10 +32,10 @@ def test_names_sort_by_time_also_when_the_clock_goes_back(tmp_path: Path) -> Non
     """A reader that goes by names must not take an old look for a new one; nor may one replace another."""
     with Landing(tmp_path, "c") as landing:
         paths = [landing.publish(SURVEY, a_file(), at)[0] for at in (NOW, NOW + 5, NOW - 86_400_000, NOW)]
-    assert paths == sorted(paths)
+    assert paths == sorted(paths, key=str)
     assert len(set(paths)) == 4
     with Landing(tmp_path, "c") as again:
-        assert again.publish(SURVEY, a_file(), NOW - 1)[0] > paths[-1]
+        assert str(again.publish(SURVEY, a_file(), NOW - 1)[0]) > str(paths[-1])
 
 
 def test_a_second_collector_is_refused_and_a_dead_one_is_not_waited_for(tmp_path: Path) -> None:
@@ -130,3 +132,40 @@ def test_any_cluster_has_a_name_that_files_can_have(cluster: str, tmp_path: Path
     assert path.parent == tmp_path
     with Landing(tmp_path, cluster) as landing:
         assert landing.newest_survey() == path
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("name", ["s3", pytest.param("hdfs", marks=pytest.mark.wide)])
+def test_files_land_on_a_store_as_in_a_folder(name: str, request: pytest.FixtureRequest) -> None:
+    """In order, the oldest going first, nothing of others deleted, and known again by the next collector."""
+    store: RemotePath = request.getfixturevalue(name)
+    size = len(a_file())
+    alike = store / "survey-c-20200101T000000.000Z.jsonl.gz"
+    alike.write_bytes(b"x")
+    with Landing(store, "c", most_bytes=4 * size) as landing:
+        paths = fill(landing, 3)
+        _, deleted = landing.publish(SURVEY, a_file(), NOW + 100)
+        assert [file.path for file in deleted] == paths[:1]
+        assert landing.newest_survey() == max(path for path in store.iterdir())
+    assert alike.exists()
+    assert clusters_at(store, ["h:1"]) == ["c"]
+    with Landing(store, "c") as again:
+        assert str(again.publish(SURVEY, a_file(), NOW - 1)[0]) > str(paths[-1])
+    found = [file for file in Search(Path(), Budget()).files([store]) if "survey" in file.name]
+    assert len(found) == 5
+
+
+@pytest.mark.real
+def test_of_two_collectors_on_a_store_one_ends(s3: RemotePath) -> None:
+    """There is no lock: the one that finds the files of the other says so and ends."""
+    with Landing(s3, "c") as one, Landing(s3, "c") as other:
+        fill(one, 1)
+        with pytest.raises(LandingRefused, match="Another kelpie collect writes snapshots of cluster c into"):
+            fill(other, 1, NOW + 1000)
+        fill(one, 1, NOW + 2000)
+
+
+def test_a_store_that_cannot_be_reached_is_told() -> None:
+    """Where and why, in one line."""
+    with pytest.raises(LandingRefused, match=r"hdfs://127\.0\.0\.1:1/x cannot be used: No NameNode at"):
+        Landing(place_of("hdfs://127.0.0.1:1/x"), "c")

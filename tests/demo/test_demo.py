@@ -115,6 +115,7 @@ def test_the_pages_are_there_until_ctrl_c(tmp_path: Path) -> None:
         run.wait_for_page(address)
         assert run.interrupt() == 0
         assert found == set(_FOUND)
+        assert re.search(r"KLP401[^:]*:? Group clicks-\d+|KLP401 [^\n]*\n +Group clicks-\d+", run.said)
         assert not _NOISE.search(run.said)
 
 

@@ -1,5 +1,8 @@
-"""In all tests of the doctor: a finding begins with its group, and its commands are read by their tools."""
+"""In all tests of the doctor: a finding begins with its group, its commands are read by their tools, and none
+of them changes anything before a person has seen the plan.
+"""
 
+import functools
 import shlex
 from collections.abc import Iterator
 from typing import Any
@@ -14,6 +17,7 @@ from tests.doctor.kafka_tools import METRICS, misused, misused_shell
 _finding = Rule.finding
 _GROUP_FIRST = ("Group ", "Groups ", "In group ", "Share group ", "Consumers of group ")
 """For a person woken at night: the group and what happens to it, then the cause."""
+_AT_ONCE = "it changes the cluster at once, and shows no plan first"
 
 
 @pytest.fixture(autouse=True)
@@ -40,18 +44,19 @@ def _commands_that_parse(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     assert not wrong, "\n".join(dict.fromkeys(wrong))
 
 
+@functools.cache  # Many findings have the same command, and each parser takes milliseconds to build.
 def _problem(command: str) -> str:
     if "$'" in command:
         return ""
     words = shlex.split(command)
     if words[0].startswith("kafka-"):
-        return misused(words)
+        return _AT_ONCE if "--execute" in words else misused(words)
     if words[0] == "zookeeper-shell.sh":
         return misused_shell(words)
     if words[0] != "kelpie":
         return ""
     try:
-        parser(words[1]).parse_args(words[1:])
+        parsed = parser(words[1]).parse_args(words[1:])
     except SystemExit:
         return "kelpie does not understand it"
-    return ""
+    return _AT_ONCE if getattr(parsed, "apply", False) else ""

@@ -66,6 +66,17 @@ def test_a_hanging_transaction_explains_only_readers_of_its_partition() -> None:
     assert explained(hanging, a_finding("KLP309", partitions=("orders-1",)))["KLP309"] == []
 
 
+def test_a_topic_that_was_created_again_explains_missing_offsets_in_all_its_partitions() -> None:
+    """Kafka removed the offsets of the old topic; members wrote some of them once more. Seen on 4.3.1."""
+    created_again = a_finding("KLP314", partitions=("orders-eu-2", "orders-eu-3"))
+    uncommitted = a_finding("KLP301", partitions=("orders-eu-0",))
+    assert explained(created_again, uncommitted)["KLP301"] == ["KLP314"]
+    elsewhere = a_finding("KLP301", partitions=("orders-0",))
+    assert explained(created_again, elsewhere)["KLP301"] == []
+    other_group = a_finding("KLP301", "other", partitions=("orders-eu-0",))
+    assert explained(created_again, other_group)["KLP301"] == []
+
+
 def test_what_was_over_before_or_began_long_after_explains_nothing() -> None:
     """A member that polled too slowly yesterday, and a storm today, have nothing in common."""
     storm = a_finding("KLP201", since=NOW - CLOSE_MS)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.doctor.matrix.kinds import COMMIT_NOTHING, OLD_GROUP
-from tests.doctor.matrix.recording import CELLS, cell_name, file_of, kinds_in, replay
+from tests.doctor.matrix.kinds import COMMIT_NOTHING, OLD_GROUP, kinds_of
+from tests.doctor.matrix.recording import CELLS, cell_name, file_of, replay
 from tests.doctor.matrix.situations import SITUATIONS, Situation
 from tests.doctor.matrix.watching import loud, wrong
 
@@ -11,7 +11,7 @@ from tests.doctor.matrix.watching import loud, wrong
 @pytest.mark.parametrize(("release", "situation"), CELLS, ids=cell_name)
 def test_the_doctor_says_what_is_so_at_every_moment(release: str, situation: Situation) -> None:
     """A healthy situation: nothing above a notice. A fault: what it is, of those that it hits."""
-    kinds = kinds_in(release, situation.name)
+    kinds = kinds_of(release)
     moments = list(replay(file_of(situation.name, release)))
     assert len(moments) > 12
     listed = {group for moment in moments for row in moment.rows.listings for group in row.groups}

@@ -4,6 +4,7 @@ from kelpie.doctor.finding import Finding, Severity
 from kelpie.doctor.overview import IN_ZOOKEEPER, GroupOverview, idle_members, overview, partitions_of
 from kelpie.model.names import TopicPartition
 from kelpie.observations.earlier import EARLIER_SURVEY
+from kelpie.observations.groups import SharePosition
 from kelpie.observations.zookeeper_groups import OwnerNode, Registration, StoredOffset, ZooKeeperGroup
 from tests.doctor.building import (
     MINUTE,
@@ -62,6 +63,22 @@ def test_a_healthy_group_has_everything() -> None:
     assert [member.member_id for member in idle_members(case)] == ["three"]
 
 
+def test_a_share_group_shows_its_start_and_what_the_broker_counts_as_left() -> None:
+    """Records behind the start may be done, too: fewer are left than lie between it and the end."""
+    state = a_state(
+        "Stable",
+        a_member("one", 0),
+        kind="share",
+        protocol_type="share",
+        share_positions=(SharePosition("orders", 0, 40, 25),),
+    )
+    case = a_case(cluster=a_cluster(ends=[an_end(100)]), states=[state])
+    (partition,) = partitions_of(case)
+    assert (partition.offset, partition.end, partition.lag, partition.member_id) == (40, 100, 25, "one")
+    (row,) = overview([case], ())
+    assert (row.kind, row.lag, row.lag_is_whole) == ("share", 25, True)
+
+
 def test_what_is_not_known_is_not_zero() -> None:
     """Neither members nor lag of a group whose coordinator says nothing; a sum that lacks a part says so."""
     row = _row(known_from=("a log",))
@@ -115,3 +132,12 @@ def test_groups_in_zookeeper_are_shown_like_all_others() -> None:
     assert (row.lag, row.lag_is_whole, row.last_commit) == (30, False, NOW - SECOND)
     first, second = partitions_of(case)
     assert (first.member_id, first.lag, second.member_id, second.lag) == ("billing_host-1", 30, "", None)
+
+
+def test_the_end_of_a_log_is_where_the_group_can_read_to() -> None:
+    """A transaction is open from offset 56 on: with all before it read, nothing is left, and no gap shows."""
+    cluster = a_cluster(ends=[an_end(120, stable=56)])
+    case = a_case(cluster=cluster, committed=[a_committed(56)])
+    (partition,) = partitions_of(case)
+    assert (partition.offset, partition.end, partition.lag) == (56, 56, 0)
+    assert (partition.high_watermark, partition.stable) == (120, 56)

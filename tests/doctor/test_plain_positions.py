@@ -25,7 +25,7 @@ def _partition(latest: int) -> ReadPartition:
 def _read(**fields: Any) -> ReadTogether:
     """Two partitions; `fields` are those of the first."""
     partitions = (_partition(ENDS[0])._replace(**fields), _partition(ENDS[1]))
-    return ReadTogether(dict(zip(NAMES, partitions, strict=True)), 0)
+    return ReadTogether(NAMES, dict(zip(NAMES, partitions, strict=True)), 0)
 
 
 def _told(offsets: Sequence[int] = ENDS, at: int | None = NOW, **fields: Any) -> GroupOffsets:

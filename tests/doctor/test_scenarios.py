@@ -74,7 +74,7 @@ class Play:
                 for finding in diagnosis.findings
             ]
             lines += [
-                f"  {each.code} undetermined for {each.group}: {each.missing}" for each in diagnosis.open
+                f"  {each.code} undetermined for {each.groups}: {each.missing}" for each in diagnosis.open
             ]
             self.differences.append("\n".join(lines))
 

@@ -74,7 +74,7 @@ class Terminal:
 
     def __init__(self, folder: Path, ports: str) -> None:
         self._folder = folder
-        self._ports, self._own_ports = ports, _free_ports(len(ports))
+        self._ports, self._own_ports = ports, free_ports(len(ports))
         self._environment = {**os.environ, "COLUMNS": "80", "KELPIE_STATE": str(folder / "state")}
         self._stack = ExitStack()
 
@@ -146,7 +146,7 @@ def _curl(options: list[str], address: str) -> str:
     return text
 
 
-def _free_ports(digits: int) -> str:
+def free_ports(digits: int) -> str:
     """The first digits of ten ports that are free, below those that systems give to clients."""
     assert digits == 4
     for first in range(2000 + os.getpid() % 900, 3200):

@@ -11,6 +11,7 @@ import pytest
 from kelpie.client import history, negotiation
 from kelpie.client.connection import Connection
 from kelpie.client.history import read_history
+from kelpie.client.kept_history import KeptHistory, Leadership, Window
 from kelpie.client.nodes import Nodes
 from kelpie.client.settings import Settings
 from kelpie.client.survey import survey
@@ -116,6 +117,48 @@ def test_reading_creates_no_offsets_topic(newest: int, monkeypatch: pytest.Monke
         assert set(named) == ({OFFSETS_TOPIC} if newest >= 7 else set())
 
     _run(test)
+
+
+def test_what_was_read_before_is_not_read_again() -> None:
+    """A watch of a busy cluster would otherwise fetch megabytes of each partition every ten seconds."""
+
+    async def test() -> None:
+        async with _inhabited() as (_, living):
+            kept = KeptHistory()
+            first = await read_history(living.nodes, kept=kept)
+            fetches = living.nodes.counters.by_api["Fetch"]
+            assert _rows(await read_history(living.nodes, kept=kept)) == _rows(first)
+            assert living.nodes.counters.by_api["Fetch"] == fetches
+            await living.commit("alpha", "orders", {0: 4})
+            seen = await read_history(living.nodes, kept=kept)
+            assert living.nodes.counters.by_api["Fetch"] == fetches + 1
+            assert _offsets(seen, "alpha") == [1, 2, 3, 4]
+            assert _rows(seen) == _rows(await read_history(living.nodes))
+
+    _run(test)
+
+
+def _rows(seen: Observations) -> tuple[object, ...]:
+    return sorted(seen.commits), sorted(seen.generations, key=repr), seen.known_groups, seen.unasked
+
+
+def test_what_was_read_of_another_leader_or_a_longer_log_is_not_used() -> None:
+    """After an unclean election the log may hold other records at the same offsets."""
+    kept, leader, windows = KeptHistory(), Leadership(1, 7), [Window(60), Window(0)]
+    kept.keep(5, leader, 100, windows, 1000)
+    assert kept.windows(5, leader, 100) == (100, windows)
+    assert kept.windows(5, leader, 99) == (0, [])
+    assert kept.windows(5, Leadership(1, 8), 100) == (0, [])
+    assert kept.windows(5, Leadership(2, 7), 100) == (0, [])
+    assert kept.windows(6, leader, 100) == (0, [])
+
+
+def test_what_is_kept_is_bounded() -> None:
+    """A watch goes on for weeks: old windows go when the newer ones are what a look may read."""
+    kept, leader = KeptHistory(), Leadership(1, 7)
+    windows = [Window(90, cost=400), Window(50, cost=600), Window(0, cost=900)]
+    kept.keep(5, leader, 100, windows, 1000)
+    assert kept.windows(5, leader, 100) == (100, windows[:2])
 
 
 def _record_offsets(seen: Observations, group: str) -> list[int]:

@@ -1,18 +1,21 @@
 """A program examines a cluster without the command line."""
 
 import asyncio
+import gc
 from dataclasses import replace
 from pathlib import Path
 
 from kelpie.client.nodes import Nodes
 from kelpie.client.settings import Settings
 from kelpie.client.survey import SurveyOptions
-from kelpie.examination import Changes, Examination, changes
+from kelpie.doctor.case import Case
+from kelpie.examination import Changes, Examination, Examined, changes
+from kelpie.examination.kept_answers import KeptAnswers
 from kelpie.lab import virtual_time
 from kelpie.lab.cluster import Cluster
 from kelpie.lab.memory_network import MemoryNetwork
 from kelpie.lab.virtual_time import VirtualLoop
-from kelpie.observations import OFFSETS_TOPIC, Observations, PartitionView, Unasked
+from kelpie.observations import OFFSETS_TOPIC, Observations, PartitionView, Setting, Unasked
 from kelpie.store import Store
 from kelpie.wire.api.offset_commit import (
     OffsetCommitRequest,
@@ -22,6 +25,7 @@ from kelpie.wire.api.offset_commit import (
 
 GROUP = "billing"
 LEADERLESS = "KLP101"
+NOW = 1_800_000_000_000
 
 
 async def _commit(settings: Settings, group: str) -> None:
@@ -76,6 +80,28 @@ def test_a_program_examines_a_cluster_that_loses_a_coordinator(tmp_path: Path) -
     virtual_time.run(main())
 
 
+def test_a_look_is_freed_without_the_garbage_collector_when_a_broker_is_dead() -> None:
+    """Its error held the functions that it went through, and they held the rows of all groups."""
+
+    async def main() -> Examined:
+        async with Cluster(2) as cluster:
+            await cluster.stop(2)
+            known = Observations(known_groups={GROUP: "an earlier survey"})
+            return await Examination(Settings.of(cluster.bootstrap_servers), evidence=known).examine()
+
+    def look() -> None:
+        examined = asyncio.run(main())
+        assert [case.group for case in examined.cases] == [GROUP]
+
+    gc.collect()
+    gc.disable()
+    try:
+        look()
+        assert not [each for each in gc.get_objects() if isinstance(each, Case) and each.group == GROUP]
+    finally:
+        gc.enable()
+
+
 def test_files_alone_can_be_examined() -> None:
     """Without a cluster there is nothing to survey, and nothing to remember."""
     view = PartitionView(OFFSETS_TOPIC, 0, -1, (1,), ())
@@ -110,6 +136,58 @@ def test_a_look_says_what_it_cost_and_asks_nothing_about_the_past_that_is_known(
 
     virtual_time.run(main())
     assert asyncio.run(Examination(evidence=Observations()).examine()).diagnosis.cost is None
+
+
+def test_a_look_that_follows_another_asks_what_has_changed(tmp_path: Path) -> None:
+    """A watch looks every ten seconds, for days: what stays as it is costs the brokers little."""
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        network = MemoryNetwork()
+        async with Cluster(2, network=network, wall=loop.wall) as cluster:
+            cluster.create_topic(OFFSETS_TOPIC, assignment={0: (2,), 1: (2,)})
+            cluster.create_topic("orders", replication=1, assignment={0: (1,)})
+            settings = replace(Settings.of(cluster.bootstrap_servers), network=network)
+            await _commit(settings, GROUP)
+            examination = Examination(
+                settings, store=Store(tmp_path), clock=lambda: round(loop.wall() * 1000)
+            ).repeated()
+            first = await _asked(examination)
+            await asyncio.sleep(10)
+            second = await _asked(examination)
+            spared = {api: count - second.get(api, 0) for api, count in first.items()}
+            assert {api: count for api, count in spared.items() if count} == {
+                "DescribeConfigs": first["DescribeConfigs"],
+                "DescribeLogDirs": 1,
+                "Fetch": 1,
+                "ListOffsets": len(SurveyOptions().look_back_s),
+            }
+            await asyncio.sleep(20)
+            await _commit(settings, GROUP)
+            assert (await _asked(examination))["Fetch"] == 1, "what is new is read"
+            await asyncio.sleep(40)
+            assert (await _asked(examination))["DescribeConfigs"] == first["DescribeConfigs"], "a minute ago"
+
+    virtual_time.run(main())
+
+
+def test_answers_of_one_cluster_are_not_kept_for_another() -> None:
+    """A name may point to another cluster by the time of the next look."""
+    kept = KeptAnswers()
+    kept.begin("first")
+    setting = Setting("broker 1", "group.max.size", "5")
+    kept.take(Observations(settings=[setting]), [], NOW)
+    kept.begin("first")
+    assert kept.fresh(NOW + 1000).settings == [setting]
+    kept.begin("second")
+    assert kept.fresh(NOW + 1000) == Observations()
+
+
+async def _asked(examination: Examination) -> dict[str, int]:
+    cost = (await examination.examine()).diagnosis.cost
+    assert cost is not None
+    return dict(cost.by_api)
 
 
 async def _asked_for_offsets(examination: Examination) -> int:

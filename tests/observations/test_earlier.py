@@ -2,7 +2,6 @@
 
 import json
 import zlib
-from dataclasses import replace
 
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
@@ -96,7 +95,7 @@ def test_packed_rows_come_back_with_the_time_of_their_survey() -> None:
         ends=[LogEnds("t", 0, 1, 9, 8, last_written=7)],
     )
     back = unpack(pack(rows_by_kind(survey)), AT)
-    assert back.states == [replace(state, at=AT, source=EARLIER_SURVEY) for state in survey.states]
+    assert back.states == [state._replace(at=AT, source=EARLIER_SURVEY) for state in survey.states]
     assert back.committed == [survey.committed[0]._replace(at=AT, source=EARLIER_SURVEY)]
     assert back.ends == [survey.ends[0]._replace(at=AT, source=EARLIER_SURVEY)]
     assert back.partitions == [survey.partitions[0]._replace(at=AT, source=EARLIER_SURVEY)]

@@ -143,7 +143,7 @@ def test_columns_of_an_older_release_lack_what_came_later() -> None:
     _, members = columns["members"]
     del members["target"]
     assert list(read_columns(GroupState, columns, {})) == [
-        replace(row, members=(replace(member, target=None),))
+        row._replace(members=(replace(member, target=None),))
     ]
     del columns["state"]
     with pytest.raises(KeyError):

@@ -28,7 +28,10 @@ _SIGNS = {
     RECORDED: ("_batches/topic*/draft-*", "_batches/topic*/*.json"),
     TAKING_IN: ("_staging/logs-*", "_staging/scrapes-*", "_staging/surveys-*", "bronze/*/_written-*"),
     DERIVING: ("silver/*/_written-*",),
-    FINDING: ("_staging/judged", "gold/findings/_written-*", "gold/group_health/_written-*"),
+    FINDING: (
+        *("state/kept_snapshot/cluster=*/*.unfinished", "state/recent_commit/cluster=*/*.unfinished"),
+        *("gold/findings/cluster=*/*.unfinished", "gold/group_health/cluster=*/*.unfinished"),
+    ),
 }
 
 

@@ -84,17 +84,22 @@ def test_stream_that_was_killed_between_bronze_and_the_rest_makes_the_rest(
     """Nothing new has come when it starts again; and what was made before the kill is not made again."""
     lake, whole = Lake(tmp_path / "tables"), Lake(tmp_path / "whole")
     run(spark, whole, [folder], cluster="c")
-    replace, done = Lake.replace, list[str]()
+    done = list[str]()
 
-    def killed(self: Lake, table: Any, *arguments: Any, **named: Any) -> None:
-        if table.name in ("findings", "lag"):
-            raise Killed
-        done.append(table.name)
-        replace(self, table, *arguments, **named)
+    def killed(plain: Any) -> Any:
+        def call(self: Lake, table: Any, *arguments: Any, **named: Any) -> Any:
+            if table.name == "findings":
+                raise Killed
+            if table.name in DERIVED:
+                done.append(table.name)
+            return plain(self, table, *arguments, **named)
+
+        return call
 
     watch = Stream(spark, lake, cluster="c", folders=[folder])
     with monkeypatch.context() as patched:
-        patched.setattr(Lake, "replace", killed)
+        patched.setattr(Lake, "replace", killed(Lake.replace))
+        patched.setattr(Lake, "renew", killed(Lake.renew))
         with pytest.raises(Killed):
             watch.once()
     before = versions(lake)
@@ -177,6 +182,7 @@ def test_stream_spends_a_quarter_of_its_time_on_tables_and_makes_them_in_the_end
 ) -> None:
     """They are made of all there is: the more there is, the longer it takes. Bronze is filled meanwhile."""
     clock, stopped, rounds, made = _Clock(), threading.Event(), list[float](), list[tuple[float, int]]()
+    followed = list[float]()
 
     def round_of(*_: object, **__: object) -> Summary:
         rounds.append(clock.now)
@@ -185,8 +191,12 @@ def test_stream_spends_a_quarter_of_its_time_on_tables_and_makes_them_in_the_end
             stopped.set()
         return Summary(cluster="c")
 
-    def slowly(_: object, summary: Summary) -> bool:
+    def slowly(_: object, summary: Summary, *, jobs: object = None) -> bool:
         summary.tables["commit_timeline"] = 0
+        if jobs is not None:  # Only those that follow step by step.
+            followed.append(clock.now)
+            clock.now += 1
+            return True
         made.append((clock.now, len(rounds)))
         clock.now += 40 + len(rounds)
         return True
@@ -204,3 +214,4 @@ def test_stream_spends_a_quarter_of_its_time_on_tables_and_makes_them_in_the_end
     assert len(regular) > 5
     assert busy < 0.3 * clock.now
     assert len(rounds) == 200
+    assert len(followed) + len(regular) == 200, "tables that follow step by step are made in every round"

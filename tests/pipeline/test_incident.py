@@ -241,7 +241,9 @@ def test_findings_are_those_of_the_doctor(incident: Incident, by_the_doctor: Dia
     assert {(it.code, it.group, it.severity, it.summary) for it in found.findings} == {
         (it.code, it.group, it.severity, it.summary) for it in by_the_doctor.findings
     }
-    assert {(it.code, it.group) for it in found.open} == {(it.code, it.group) for it in by_the_doctor.open}
+    assert {(it.code, whom) for it in found.open for whom in it.whom} == {
+        (it.code, whom) for it in by_the_doctor.open for whom in it.whom
+    }
 
     def groups_with(code: str) -> set[str | None]:
         return {it.group for it in found.findings if it.code == code}

@@ -79,7 +79,9 @@ def test_findings_are_those_of_the_doctor(name: str, tables: Tables) -> None:
     assert {(it.code, it.group, it.severity) for it in found.findings} == {
         (it.code, it.group, it.severity) for it in wanted.findings
     }
-    assert {(it.code, it.group) for it in found.open} == {(it.code, it.group) for it in wanted.open}
+    assert {(it.code, whom) for it in found.open for whom in it.whom} == {
+        (it.code, whom) for it in wanted.open for whom in it.whom
+    }
     assert found.cluster.now == wanted.cluster.now
     assert {node for node, it in found.cluster.brokers.items() if it.alive is False} == {
         node for node, it in wanted.cluster.brokers.items() if it.alive is False

@@ -66,8 +66,8 @@ def test_tables_say_of_each_group_what_the_doctor_says_of_the_files(lake: Lake, 
     assert len(by_files.groups) == 9 + 1
     assert by_tables.groups == by_files.groups
     assert meaning(by_tables.findings) == meaning(by_files.findings)
-    assert {(each.code, each.group) for each in by_tables.open} == {
-        (each.code, each.group) for each in by_files.open
+    assert {(each.code, whom) for each in by_tables.open for whom in each.whom} == {
+        (each.code, whom) for each in by_files.open for whom in each.whom
     }
     assert (by_tables.unlisted, by_tables.unheard_of) == ((), ())
     assert {"KLP501", "KLP502"} <= {each.code for each in by_tables.findings if each.group == ODD}

@@ -1,12 +1,8 @@
-"""A broker that is killed and started again, of the oldest release and of the newest.
-
-In a file of its own, which runs where others share the cluster of the newest one (tests/conftest.py).
-"""
+"""A broker that is killed and started again, of the oldest release and of the newest."""
 
 from collections.abc import Callable
 
 import pytest
-from tests.lab.clients.clusters import BROKERS, SETTINGS
 
 from kelpie.real import metadata_probe
 from kelpie.real.cluster import RealCluster
@@ -17,13 +13,10 @@ RealKafka = Callable[..., RealCluster]
 @pytest.mark.real
 @pytest.mark.parametrize("version", ["0.9.0.1", "4.3.1"])
 def test_killed_broker_comes_back_on_its_port_with_its_data(
-    version: str, fresh_real_kafka: RealKafka, real_kafka: RealKafka, wait_until: Callable[..., None]
+    version: str, fresh_real_kafka: RealKafka, wait_until: Callable[..., None]
 ) -> None:
     """SIGKILL leaves a session behind; a start waits it out instead of failing on it."""
-    if version == "4.3.1":  # One that others share: it is whole again when all is well.
-        cluster = real_kafka(version, BROKERS, **{key.replace(".", "_"): it for key, it in SETTINGS.items()})
-    else:
-        cluster = fresh_real_kafka(version, brokers=2)
+    cluster = fresh_real_kafka(version, brokers=2)
     survivor, victim = cluster.brokers[0], cluster.brokers[1]
     everybody = {int(node.name): node.port for node in cluster.brokers}
     create = ("--create", "--topic", "hay", "--partitions", "2", "--replication-factor", str(len(everybody)))

@@ -8,11 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from kelpie import store_remembering
 from kelpie.model.names import TopicPartition
 from kelpie.observations import (
     BrokerView,
     Commit,
     Committed,
+    Generation,
+    GroupRemoved,
     GroupState,
     Illness,
     Listing,
@@ -69,22 +72,78 @@ def test_where_a_lost_group_stood_is_kept_until_it_is_heard_of_again(tmp_path: P
 
 def test_where_a_lost_group_stood_outlasts_the_survey_that_told_it(tmp_path: Path) -> None:
     """The survey tells it of all groups at once. When the survey goes, it is kept for those who are lost."""
-    store = Store(tmp_path)
-    store.remember("cluster", a_survey(NOW, 7, "lost").add(a_survey(NOW, 8, "billing")), NOW)
-    assert _packed(tmp_path) == set(), "nothing is packed group by group"
-    later = NOW + AGES_MS[-1] + 1000
-    for at in (NOW + 60_000, later):
-        store.remember("cluster", a_survey(at, 9, "billing"), at)
-    assert _packed(tmp_path) == {b"lost"}
+    store, later = _with_lost_groups(tmp_path, "lost", "gone")
+    assert _count(tmp_path, "seen WHERE offsets IS NOT NULL") == 0, "nothing is packed group by group"
+    assert _count(tmp_path, "stood") == 1
+    recalled = store.recall("cluster", later + 1000)
+    assert {row.group: row.offset for row in recalled.committed} == {"lost": 7, "gone": 7, "billing": 9}
+    assert {row.at for row in recalled.committed if row.group == "lost"} == {NOW}
+    store.remember("cluster", a_survey(later + 2000, 10, "lost"), later + 2000)
+    recalled = store.recall("cluster", later + 3000)
+    assert [row.offset for row in recalled.committed if row.group == "lost"] == [10]
+    assert [row.offset for row in recalled.committed if row.group == "gone"] == [7]
+    again = Observations().add(*(a_survey(later + 4000, 11, each) for each in ("lost", "gone", "billing")))
+    store.remember("cluster", again, later + 4000)
+    assert _count(tmp_path, "stood") == 0, "each of them is heard of again"
+
+
+def test_where_lost_groups_stood_is_read_as_earlier_releases_kept_it(tmp_path: Path) -> None:
+    """They wrote the offsets beside the name of each group."""
+    store, later = _with_lost_groups(tmp_path, "lost")
+    change(
+        file_of(tmp_path),
+        "UPDATE seen SET offsets = (SELECT data FROM stood) WHERE name = x'6c6f7374'",
+        "DROP TABLE stood",
+    )
     recalled = store.recall("cluster", later + 1000)
     assert {row.group: row.offset for row in recalled.committed} == {"lost": 7, "billing": 9}
-    assert {row.at for row in recalled.committed if row.group == "lost"} == {NOW}
+    assert store.words == []
 
 
-def _packed(folder: Path) -> set[bytes]:
-    """The groups whose offsets are written beside the surveys."""
+def _with_lost_groups(folder: Path, *groups: str) -> tuple[Store, int]:
+    """No survey tells of them after the first, which is gone; and the time of the last survey."""
+    store = Store(folder)
+    store.remember("cluster", a_survey(NOW, 8).add(*(a_survey(NOW, 7, group) for group in groups)), NOW)
+    assert _count(folder, "stood") == 0
+    later = NOW + AGES_MS[-1] + 1000
+    for at in (NOW + 60_000, later):
+        store.remember("cluster", a_survey(at, 9), at)
+    return store, later
+
+
+def _count(folder: Path, rows: str) -> int:
     with closing(sqlite3.connect(file_of(folder))) as database:
-        return {name for (name,) in database.execute("SELECT name FROM seen WHERE offsets IS NOT NULL")}
+        (count,) = database.execute(f"SELECT count(*) FROM {rows}").fetchone()
+        return int(count)
+
+
+def test_many_groups_are_noted_at_once_as_each_would_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of 10,000 groups nearly all are told again by each survey; one statement for each would cost most."""
+    groups = [f"group-{number}" for number in range(6)]
+    for folder, at_once in (("each", 1000), ("at-once", 1)):
+        monkeypatch.setattr(store_remembering, "_MANY", at_once)
+        store = Store(tmp_path / folder)
+        for at, seen in enumerate((groups, groups, groups[:4], [*groups[:3], "new"], groups)):
+            rows = Observations().add(*(a_survey(NOW + at * HOUR, at, group) for group in seen))
+            store.remember("cluster", rows, NOW + at * HOUR)
+            if at == 3:
+                assert _rows(tmp_path / folder) == {
+                    (b"new", 3, 3, 3),
+                    *((f"group-{number}".encode(), 0, 3, 3) for number in range(3)),
+                    (b"group-3", 0, 2, 2),
+                    (b"group-4", 0, 1, 1),
+                    (b"group-5", 0, 1, 1),
+                }
+    assert _rows(tmp_path / "each") == _rows(tmp_path / "at-once")
+
+
+def _rows(folder: Path) -> set[tuple[bytes, int, int, int]]:
+    """Of each group: when it was first seen, when last, and when its offsets were told, in hours."""
+    with closing(sqlite3.connect(file_of(folder))) as database:
+        rows = database.execute("SELECT name, first_at, last_at, offsets_at FROM seen").fetchall()
+        return {(name, *((at - NOW) // HOUR for at in times)) for name, *times in rows}
 
 
 def test_groups_that_only_their_commits_betray_are_kept(tmp_path: Path) -> None:
@@ -102,6 +161,20 @@ def test_groups_that_only_their_commits_betray_are_kept(tmp_path: Path) -> None:
     found = store.recall("cluster", NOW + 1)
     assert list(found.known_groups) == ["committed"]
     assert [(row.group, row.offset) for row in found.committed] == [("committed", 6)]
+
+
+def test_groups_that_only_their_generations_show_are_kept(tmp_path: Path) -> None:
+    """A group that began while its coordinator was surveyed: listed too early, and nothing is committed yet.
+
+    If that coordinator dies now, no later survey sees the group. One that was deleted since is not kept.
+    """
+    seen = Observations(
+        listings=[Listing(1, (), at=NOW)],
+        generations=[Generation("new", 1, at=NOW), Generation("deleted", 3, at=NOW - MINUTE)],
+        removals=[GroupRemoved("deleted", NOW), GroupRemoved("new", NOW - HOUR)],
+    )
+    Store(tmp_path).remember("cluster", seen, NOW)
+    assert list(Store(tmp_path).recall("cluster", NOW + 1).known_groups) == ["new"]
 
 
 def test_who_held_the_offsets_topic_is_kept(tmp_path: Path) -> None:
@@ -206,6 +279,7 @@ def test_what_was_set_aside_is_never_overwritten(tmp_path: Path) -> None:
         "INSERT INTO seen VALUES ('cluster', x'ff', 1, 1, NULL, NULL)",
         "INSERT INTO illness VALUES ('cluster', x'61', 'KLP310', 'x', 'y')",
         "INSERT INTO presence VALUES ('cluster', 2, 'x', NULL, NULL, NULL, 1)",
+        "INSERT INTO stood VALUES ('cluster', 5, x'00')",
     ],
 )
 def test_a_row_that_cannot_be_read_is_left_out_alone(damage: str, tmp_path: Path) -> None:

@@ -31,8 +31,9 @@ SAME = {
     "Brokers",
     "Leader",
     "%(severity)s: %(count)s",
+    "%(sentence)s.",
 }
-"""Words of Kafka that Chinese readers use as they are."""
+"""Words of Kafka that Chinese readers use as they are, and frames of what has been translated."""
 
 
 def _catalogue() -> Catalog:

@@ -2,11 +2,8 @@
 
 import asyncio
 import json
-import os
 import re
-import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +25,7 @@ from kelpie.web.exposition import Exposition
 from kelpie.web.families import families_in
 from kelpie.web.metrics import Families
 from kelpie.web.watch import Watch
+from tests import programs
 from tests.doctor.building import NOW
 from tests.web.looks import a_healthy_cluster
 from tests.web.watching import looked
@@ -37,7 +35,7 @@ DASHBOARD, ALERTS = FOLDER / "kelpie.json", FOLDER / "kelpie-alerts.yml"
 NAMES = {family.name for family in families_in(Families)}
 _HALF_AN_HOUR = 60
 """In steps of 30 s."""
-PROMTOOL = shutil.which("promtool", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+PROMTOOL = programs.find("promtool")
 _ILL = r'kelpie_group_finding\{.*code="KLP101",severity="critical"\} 1'
 needs_promtool = pytest.mark.skipif(PROMTOOL is None, reason="there is no promtool here: make programs")
 

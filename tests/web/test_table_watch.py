@@ -8,9 +8,11 @@ import pytest
 from starlette.testclient import TestClient
 
 from kelpie.model.time import iso_time
+from kelpie.pipeline.results import NoTables, read_diagnosis
 from kelpie.pipeline.storage.lake import Lake
 from kelpie.pipeline.tables import TABLES
-from kelpie.web.table_watch import Tables, TableWatch
+from kelpie.places import place_of
+from kelpie.web.table_watch import Tables, TableWatch, clusters_in
 from tests.doctor.building import HOUR, MINUTE, NOW
 from tests.pipeline.lakes import a_lake, at
 from tests.web.looking import a_watch
@@ -34,6 +36,15 @@ def finding(group: str | None, code: str, since: int, until: int | None = None) 
     }
     times = {"since": at(since), "until": at(until) if until is not None else None}
     return {"group": group, "code": code, "evidence": [], "remedies": [], **words, **times}
+
+
+def test_tables_without_a_cluster_are_named_as_that(tmp_path: Path) -> None:
+    """`kelpie serve --tables DIR` asked for --tables, and the doctor spoke of several clusters."""
+    a_lake(tmp_path, {"evidence_file": []})
+    with pytest.raises(NoTables, match="tell of no cluster yet"):
+        clusters_in(place_of(str(tmp_path)))
+    with pytest.raises(NoTables, match="tell of no cluster yet"):
+        read_diagnosis(place_of(str(tmp_path)))
 
 
 @pytest.fixture(scope="module")

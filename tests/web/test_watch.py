@@ -23,6 +23,12 @@ def test_a_broker_that_dies_is_seen_and_pages_go_on(wait_until: Callable[..., No
         settings = replace(Settings.of(cluster.bootstrap_servers), request_timeout_s=1, connect_timeout_s=1)
         with Watch("lab", Examination(settings), 0.05) as watch, client([watch]) as browser:
             looked(watch)
+            with (
+                cluster.observe(api="DescribeConfigs") as asked,
+                cluster.observe(api="ListGroups") as looks,
+            ):
+                wait_until(lambda: len(looks.requests) > 2)
+            assert len(asked.requests) < len(looks.requests), "not every look asks for them"
             assert [row["group"] for row in browser.get("/clusters/lab/groups.json").json()["groups"]] == [
                 "billing"
             ]

@@ -10,7 +10,7 @@ from kelpie.api.tables import needs_pipeline
 from kelpie.attribution.addresses import KOP_ROOT
 from kelpie.client.history import BYTES_PER_PARTITION
 from kelpie.client.zookeeper_survey import ZooKeeperPlace
-from kelpie.doctor.broker_loss import BrokerLoss, needs
+from kelpie.doctor.broker_loss import BrokerLoss, needs_of
 from kelpie.doctor.broker_loss import broker_losses as losses_of
 from kelpie.doctor.diagnosis import Diagnosis
 from kelpie.doctor.group_history import GroupHistory
@@ -123,6 +123,7 @@ async def examine(
 async def watch(examination: Examination, *, every_s: float = 10.0) -> AsyncIterator[Look]:
     """Examines again and again, and says what has changed. Ends when the caller stops asking."""
     before: Diagnosis | None = None
+    examination = examination.repeated()
     while True:
         examined = await examination.examine()
         yield Look(examined, changes(before, examined.diagnosis) if before is not None else None)
@@ -156,7 +157,7 @@ def groups_of(examined: Examined, sort: str = "worst") -> GroupsSeen:
 
 def broker_losses(examined: Examined) -> tuple[BrokerLoss, ...]:
     """For each living broker: which groups would stop if it died now, and which would only move."""
-    return losses_of(examined.diagnosis.cluster, map(needs, examined.cases))
+    return losses_of(examined.diagnosis.cluster, needs_of(examined.cases))
 
 
 def read_tables(

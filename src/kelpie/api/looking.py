@@ -3,9 +3,8 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import replace
-from pathlib import Path
 
-from kelpie.api.places import PathLike, Place, settings_at
+from kelpie.api.places import FolderLike, Place, settings_at
 from kelpie.client import peek as peeking
 from kelpie.client.consumer.group_reading import GroupReading
 from kelpie.client.nodes import Nodes
@@ -18,6 +17,7 @@ from kelpie.consumer.positions.reset_policy import ResetPolicy
 from kelpie.consumer.steps import ConsumerStep
 from kelpie.model.kelpie_error import KelpieError
 from kelpie.model.names import TopicPartition
+from kelpie.places import place_of
 
 _POLL_S = 0.5
 
@@ -100,7 +100,7 @@ def _policy(text: str) -> ResetPolicy:
 
 async def collect_rounds(
     cluster: Place | None,
-    into: PathLike,
+    into: FolderLike,
     *,
     zookeeper: str | None = None,
     every_s: float = 30.0,
@@ -114,7 +114,7 @@ async def collect_rounds(
     first. `cluster` None: ZooKeeper alone. Raises KelpieError.
     """
     settings = settings_at(cluster) if cluster is not None else None
-    plan = CollectPlan(Path(into), settings, zookeeper, every_s, for_s, most_bytes, round_limit_s)
+    plan = CollectPlan(place_of(str(into)), settings, zookeeper, every_s, for_s, most_bytes, round_limit_s)
     rounds: asyncio.Queue[Round] = asyncio.Queue()
     stop = asyncio.Event()
     task = asyncio.create_task(Collector(plan, rounds.put_nowait).run(stop))

@@ -1,23 +1,23 @@
 """Tables of the pipeline: `kelpie pipeline run`. What needs Spark or Delta is imported when it is used."""
 
-import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kelpie.api.places import FolderLike, PathLike, paths
+from kelpie.api.places import FolderLike, folders_of
 from kelpie.evidence.logs.hints import NO_HINTS, Hints
 from kelpie.model.kelpie_error import KelpieError
+from kelpie.pipeline.retention.keep import LAYERS, Keep
 from kelpie.places import Place, PlaceRefused, credentials, place_of
-from kelpie.places.place import for_tables, try_to_write
+from kelpie.places.place import files_below, for_tables, try_to_write
 
 if TYPE_CHECKING:
     from kelpie.pipeline.summary import Summary
 
 _SMALL_INPUT = 64_000_000
-_LAYERS = ("bronze", "silver", "gold")
 
 
 @contextmanager
@@ -31,7 +31,7 @@ def needs_pipeline() -> Iterator[None]:
 
 
 def run_pipeline(
-    evidence: PathLike | Iterable[PathLike],
+    evidence: FolderLike | Iterable[FolderLike],
     into: FolderLike,
     *,
     cluster: str | None = None,
@@ -39,17 +39,24 @@ def run_pipeline(
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
     hints: Hints = NO_HINTS,
+    keep: Mapping[str, timedelta] | None = None,
     announce: Callable[[str], None] = lambda _: None,
 ) -> "Summary":
     """Takes files into Delta tables, each once, and makes all tables that follow.
 
-    `evidence`: folders and files. `into`: the folder of the tables. `spark`: a session, which stays open;
-    else one is started by `master` and `conf`, on this machine if they are left out. `announce` hears what
-    begins. Raises KelpieError, and what Spark raises.
+    `evidence`: folders and files, `into`: the folder of the tables; paths or URLs. `spark`: a session, which
+    stays open; else one is started by `master` and `conf`, on this machine if they are left out. `keep`: for
+    how long rows stay, by layer (bronze, silver, gold); a layer that is not named keeps all. `announce` hears
+    what begins. Raises KelpieError, and what Spark raises.
     """
-    sources = [path.absolute() for path in paths(evidence)]
+    unknown = sorted(set(keep or ()) - set(LAYERS))
+    if unknown:
+        raise KelpieError(f"keep: there is no layer {unknown[0]!r}. There are {', '.join(LAYERS)}.")
+    credentials.adopt(conf or {})
+    with needs_pipeline():
+        sources = [place.absolute() for place in folders_of(evidence)]
     folder = place_of(str(into)).absolute()
-    check_sources(sources, folder)
+    check_sources(sources, folder, conf or {})
     with needs_pipeline():
         from kelpie.pipeline.run import run  # noqa: PLC0415 - Spark takes a second to import.
         from kelpie.pipeline.spark.session import open_session  # noqa: PLC0415
@@ -59,10 +66,22 @@ def run_pipeline(
     if session is None:
         announce("starting Spark")
         session = open_session(
-            master, brief=is_small(sources), places=[folder], settings=dict(conf or {}), announce=announce
+            master,
+            brief=is_small(sources),
+            places=[folder, *sources],
+            settings=dict(conf or {}),
+            announce=announce,
         )
     try:
-        return run(session, Lake(folder), sources, cluster=cluster, hints=hints, announce=announce)
+        return run(
+            session,
+            Lake(folder),
+            sources,
+            cluster=cluster,
+            hints=hints,
+            announce=announce,
+            keep=Keep(keep or {}),
+        )
     finally:
         if spark is None:
             session.stop()
@@ -90,35 +109,57 @@ def prepare_tables(into: Place, settings: Mapping[str, str]) -> None:
     except OSError as error:
         why = (error.strerror or str(error)).lower()
         raise KelpieError(f"{into}: tables cannot be written there: {why}.") from None
-    foreign = [entry for entry in entries if entry not in _LAYERS and not entry.startswith(("_", "."))]
-    if foreign and not any(entry in _LAYERS for entry in entries):
+    foreign = [entry for entry in entries if entry not in LAYERS and not entry.startswith(("_", "."))]
+    if foreign and not any(entry in LAYERS for entry in entries):
         more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
         raise KelpieError(
             f"{into}: it holds other things ({foreign[0]}{more}) and no tables. Name a new folder."
         )
 
 
-def check_sources(sources: Sequence[Path], into: Place) -> None:
-    """That there are files, and that the tables are not among them. Raises KelpieError."""
-    missing = [str(path) for path in sources if not path.exists()]
+def check_sources(sources: Sequence[Place], into: Place, settings: Mapping[str, str]) -> None:
+    """That there are files, and that the tables are not among them. Raises KelpieError.
+
+    `settings`: those of Spark, which may have what a remote place asks for.
+    """
+    try:
+        with needs_pipeline():
+            credentials.adopt(settings)
+            missing = [str(place) for place in sources if not place.exists()]
+            is_empty = not missing and not any(map(_has_file, sources))
+    except OSError as error:
+        raise KelpieError(f"What is to be read cannot be reached: {error.strerror or error}.") from None
     if missing:
         raise KelpieError(f"There is no {', '.join(missing)}.")
-    inside = [path for path in sources if isinstance(into, Path) and (path == into or path in into.parents)]
+    inside = [place for place in sources if into.parts[: len(place.parts)] == place.parts]
     if inside:
         raise KelpieError(
             f"The tables ({into}) would be inside of what is read ({inside[0]}), and be read with it the "
             "next time. Name another folder for the tables."
         )
-    if not any(path.is_file() or any(names for _, _, names in os.walk(path)) for path in sources):
+    if is_empty:
         raise KelpieError(f"There is no file in {', '.join(map(str, sources))}.")
 
 
-def is_small(sources: Sequence[Path]) -> bool:
+def _has_file(place: Place) -> bool:
+    return place.is_file() or next(files_below(place), None) is not None
+
+
+def is_small(sources: Sequence[Place]) -> bool:
     """Whether the input is so small that the JVM has no time to warm up."""
     size = 0
     for source in sources:
-        for path in source.rglob("*") if source.is_dir() else [source]:
-            size += path.stat().st_size if path.is_file() else 0
+        for length in _sizes(source):
+            size += length
             if size > _SMALL_INPUT:
                 return False
     return True
+
+
+def _sizes(source: Place) -> Iterator[int]:
+    if source.is_file():
+        yield source.stat().st_size
+    elif isinstance(source, Path):
+        yield from (path.stat().st_size for path in source.rglob("*") if path.is_file())
+    else:
+        yield from (entry.st_size for _, entry in source.files())

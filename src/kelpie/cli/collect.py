@@ -4,7 +4,6 @@ import argparse
 import asyncio
 import signal
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kelpie.cli.amounts import duration, size
@@ -12,11 +11,14 @@ from kelpie.cli.command import CommandError, describe, option
 from kelpie.cli.connecting import add_connection_options, settings_from
 from kelpie.cli.exit_status import ExitStatus
 from kelpie.cli.json_output import add_json_option, print_json_line
+from kelpie.cli.place_options import place
 from kelpie.client.client_errors import BadSettings
 from kelpie.collect.collecting import Collector, CollectPlan, Round, Tell
-from kelpie.collect.landing import LandingRefused, instant_of
+from kelpie.collect.landing import instant_of
+from kelpie.collect.landing_folders import LandingRefused
 from kelpie.documents.collected import round_document
 from kelpie.model.words import moment
+from kelpie.places import Place
 
 if TYPE_CHECKING:
     from kelpie.client.settings import Settings
@@ -46,7 +48,13 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         """,
         statuses={ExitStatus.OK: "it ended as asked"},
     )
-    option(parser, "--into DIR", "where the files go", required=True, type=Path)
+    option(
+        parser,
+        "--into DIR",
+        "where the files go: a path, or hdfs://HOST:PORT/…, s3://BUCKET/…",
+        required=True,
+        type=place,
+    )
     option(
         parser,
         "--every TIME",
@@ -126,7 +134,7 @@ def _print_document(done: Round) -> None:
 class _Page:
     """One line for each round; quiet: only what is out of the ordinary."""
 
-    def __init__(self, folder: Path, every_s: float, *, quiet: bool) -> None:
+    def __init__(self, folder: Place, every_s: float, *, quiet: bool) -> None:
         self._folder, self._every_s, self._quiet = folder, every_s, quiet
         self._begun = False
 

@@ -23,14 +23,14 @@ from kelpie.cli.exit_status import ExitStatus
 from kelpie.cli.json_output import add_json_option, print_json, print_json_line
 from kelpie.cli.notify_options import add_notify_options, notifier_from
 from kelpie.cli.place_options import place
+from kelpie.cli.process_end import leave_to_the_kernel
 from kelpie.cli.progress import progress
 from kelpie.cli.rule_codes import rule_code
-from kelpie.cli.terminal import has_colour, terminal_width
-from kelpie.client.admin.asking import few_collections
+from kelpie.cli.terminal import folded, has_colour, terminal_width
+from kelpie.client.garbage import few_collections
 from kelpie.doctor.diagnosis import Diagnosis
 from kelpie.doctor.finding import Severity
 from kelpie.doctor.rendering import json as as_json
-from kelpie.doctor.rendering import terminal
 from kelpie.doctor.report import is_judged, verdict
 from kelpie.examination import Examination, changes
 from kelpie.examination.webhook import Notifier
@@ -128,9 +128,10 @@ def _examine(arguments: argparse.Namespace) -> int:
             raise CommandError("--watch needs a cluster: files do not change.")
         examination = examination_from(arguments, selection, store)
         if arguments.watch is not None:
-            return asyncio.run(_watch(arguments, examination, choice, notifier))
+            return asyncio.run(_watch(arguments, examination.repeated(), choice, notifier))
         with progress("doctor", "examining"):
-            diagnosis, saw_anything, _ = asyncio.run(examination.examine())
+            diagnosis, saw_anything, cases = asyncio.run(examination.examine())
+    leave_to_the_kernel(diagnosis, cases)
     diagnosis = pasteable(choice(diagnosis), arguments, examination)
     _print(arguments, diagnosis)
     return _status(diagnosis) if saw_anything else ExitStatus.NOT_KNOWN
@@ -161,6 +162,8 @@ def _print(arguments: argparse.Namespace, diagnosis: Diagnosis) -> None:
     if arguments.json:
         print_json(as_json.as_data(diagnosis))
     else:
+        from kelpie.doctor.rendering import terminal  # noqa: PLC0415 - not for JSON.
+
         width = terminal_width() or terminal.WIDTH
         print(terminal.render(diagnosis, colour=has_colour(), width=width, is_full=arguments.full), end="")
 
@@ -185,7 +188,7 @@ async def _watch(
             elif before is None:
                 _print(arguments, diagnosis)
             else:
-                _print_changes(before, diagnosis)
+                print_changes(before, diagnosis)
             sys.stdout.flush()
             if notifier is not None and saw_anything:
                 notifier.hear(diagnosis)
@@ -194,13 +197,18 @@ async def _watch(
     return status
 
 
-def _print_changes(before: Diagnosis, diagnosis: Diagnosis) -> None:
-    print(f"{moment(diagnosis.cluster.now)}  {harmless(verdict(diagnosis))}")
+def print_changes(before: Diagnosis, diagnosis: Diagnosis) -> None:
+    """The verdict in a line, and what has come and gone."""
+
+    def tell(label: str, text: str) -> None:
+        print(folded(harmless(text), label, sys.stdout))
+
+    tell(f"{moment(diagnosis.cluster.now)}  ", verdict(diagnosis))
     new, gone = changes(before, diagnosis)
     for finding in new:
-        print(f"  new   {finding.code} {finding.severity.name}: {harmless(finding.summary)}")
+        tell("  new   ", f"{finding.code} {finding.severity.name}: {finding.summary}")
     for finding in gone:
-        print(f"  gone  {finding.code}: {harmless(finding.summary)}")
+        tell("  gone  ", f"{finding.code}: {finding.summary}")
 
 
 def _codes(given: list[str]) -> set[str]:

@@ -20,19 +20,19 @@ from kelpie.cli.examining import (
 from kelpie.cli.exit_status import ExitStatus
 from kelpie.cli.json_output import add_json_option, print_json
 from kelpie.cli.progress import progress
-from kelpie.cli.terminal import terminal_width, text_width
+from kelpie.cli.terminal import folded, terminal_width, text_width
 from kelpie.cli.text_table import fitting
 from kelpie.doctor.case import Case
 from kelpie.doctor.diagnosis import Diagnosis
 from kelpie.doctor.overview import (
     ORDERS,
     GroupOverview,
-    PartitionOverview,
     idle_members,
     overview,
     partitions_of,
 )
 from kelpie.doctor.report import reasons
+from kelpie.doctor.standings import PartitionOverview
 from kelpie.documents.groups import groups_document
 from kelpie.model.cells import fill
 from kelpie.model.quoting import harmless
@@ -186,10 +186,11 @@ def _cells(row: GroupOverview, now: Instant) -> tuple[str, ...]:
 
 
 def _in_full(case: Case, row: GroupOverview) -> str:
-    lines = [_headline(case, row)]
+    lines = [fill(_headline(case, row), text_width(), "", "  ")]
     if row.worst is not None:
         worst = row.worst
-        lines.append(f"{worst.severity.name} {worst.code} {worst.name}: {harmless(worst.summary)}")
+        summary = f"{worst.severity.name} {worst.code} {worst.name}: {harmless(worst.summary)}"
+        lines.append(fill(summary, text_width(), "", "  "))
     partitions = [_partition_cells(case, each) for each in partitions_of(case)]
     idle = [
         _member_cells(case, member.member_id, member.host, member.client_id) for member in idle_members(case)
@@ -263,4 +264,4 @@ def _print_what_is_missing(diagnosis: Diagnosis, saw_anything: bool) -> None:
     if rest > 0:
         notes.append(f"And {rest} more; --json lists them.")
     for note in notes:
-        print(f"kelpie groups: {note}", file=sys.stderr)
+        print(folded(note, "kelpie groups: "), file=sys.stderr)

@@ -7,6 +7,7 @@ import argparse
 import json
 
 from kelpie.cli.command import CommandParser, option
+from kelpie.model.repeated import Repeated
 
 _text = json.encoder.encode_basestring_ascii
 
@@ -37,26 +38,44 @@ def indented(document: object) -> str:
     """As json.dumps with indent=2, which is written in Python, too, and yields each bracket by itself: that
     takes half as long again for a diagnosis of thousands of groups.
     """
-    return _indented(document, "\n")
+    return _indented(document, "\n", {})
 
 
-def _indented(value: object, line: str) -> str:
-    """`line`: the end of a line, and how far the next one is indented."""
-    if isinstance(value, str):
-        return _text(value)
-    if value is None:
-        return "null"
+_Written = dict[tuple[int, str], str]
+"""The texts of parts that stand there many times, by id and by how far they are indented."""
+
+
+def _indented(value: object, line: str, written: _Written) -> str:
+    """`line`: the end of a line, and how far the next one is indented. Most values are texts, or null: these
+    are written without a call of this function.
+    """
+    if type(value) is Repeated:
+        text = written.get((id(value), line))
+        if text is None:
+            text = written[id(value), line] = _indented({**value}, line, written)
+        return text
     within = line + "  "
-    if isinstance(value, dict) and value:
-        parts = [f"{_key(name)}: {_indented(each, within)}" for name, each in value.items()]
-        return f"{{{within}{f',{within}'.join(parts)}{line}}}"
-    if isinstance(value, list | tuple) and value:
-        return f"[{within}{f',{within}'.join([_indented(each, within) for each in value])}{line}]"
-    return json.dumps(value)
+    if isinstance(value, dict):
+        parts = [
+            f"{_text(name) if type(name) is str else _key(name)}: "
+            + (
+                _text(each)
+                if type(each) is str
+                else "null"
+                if each is None
+                else _indented(each, within, written)
+            )
+            for name, each in value.items()
+        ]
+        return f"{{{within}{f',{within}'.join(parts)}{line}}}" if parts else "{}"
+    if isinstance(value, list | tuple):
+        parts = [_text(each) if type(each) is str else _indented(each, within, written) for each in value]
+        return f"[{within}{f',{within}'.join(parts)}{line}]" if parts else "[]"
+    return repr(value) if type(value) is int else json.dumps(value)
 
 
 def _key(name: object) -> str:
-    return _text(name) if isinstance(name, str) else json.dumps({name: 0})[1:-4]
+    return json.dumps({name: 0})[1:-4]
 
 
 def print_json_line(document: object) -> None:

@@ -11,7 +11,7 @@ from kelpie.cli.exit_status import ExitStatus
 from kelpie.cli.json_output import add_json_option, print_json
 from kelpie.cli.place_options import place
 from kelpie.cli.progress import progress
-from kelpie.cli.terminal import terminal_width
+from kelpie.cli.terminal import folded, terminal_width
 from kelpie.cli.text_table import text_table
 from kelpie.documents.offsets import recovered_offset
 from kelpie.model.kelpie_error import KelpieError
@@ -93,7 +93,7 @@ def _run(arguments: argparse.Namespace) -> int:
         print(_table(rows))
     gone = list(removed(observations, groups=arguments.group, at=at))
     for line in _removed_lines(gone, named=arguments.group is not None):
-        print(line, file=sys.stderr)
+        print(folded(line, ""), file=sys.stderr)
     if not rows:
         whose = f" of {', '.join(arguments.group)}" if arguments.group else ""
         raise CommandError(f"No committed offsets{whose} are known there.", ExitStatus.NO)

@@ -6,16 +6,16 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 
 from kelpie.api.tables import check_sources, is_small, prepare_tables
 from kelpie.cli.command import CommandError, describe
 from kelpie.cli.exit_status import ExitStatus
 from kelpie.cli.json_output import add_json_option, print_json
+from kelpie.cli.keep_option import add_keep_option, keep_of
 from kelpie.cli.log_options import add_log_options, hints_of
 from kelpie.cli.pipeline_progress import ProgressLine
 from kelpie.cli.pipeline_summary import render
-from kelpie.cli.place_options import add_into_option
+from kelpie.cli.place_options import add_into_option, place
 from kelpie.cli.spark_session import MISSING, add_spark_options, spark_for
 from kelpie.documents.pipeline_run import pipeline_run_document
 from kelpie.model.kelpie_error import KelpieError
@@ -38,6 +38,8 @@ def add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
                 disks, logs and all that an archive holds
             kelpie pipeline run --from landing --into tables --master spark://spark-1:7077
                 on a cluster
+            kelpie pipeline run --from landing --into tables --keep 90d --keep gold=2y
+                older rows go
         """,
         statuses={
             ExitStatus.OK: "done",
@@ -51,9 +53,10 @@ def add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
         nargs="+",
         action="extend",
         required=True,
-        type=Path,
+        type=place,
         metavar="DIR",
-        help="folders of brokers' data, of mixed evidence, single files, archives of these",
+        help="folders of brokers' data, of mixed evidence, single files, archives of these: paths, or "
+        "hdfs://HOST:PORT/…, s3://BUCKET/…",
     )
     add_into_option(parser)
     parser.add_argument(
@@ -61,6 +64,7 @@ def add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
         metavar="NAME",
         help="what to call the cluster; its id if left out and a disk tells it, else the folder's name",
     )
+    add_keep_option(parser)
     add_log_options(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress, only the summary")
     add_json_option(parser, "pipeline-run", "print the summary as JSON")
@@ -72,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
     into = arguments.into.absolute()
     hints = hints_of(arguments)
     with told():
-        check_sources(sources, into)
+        check_sources(sources, into, dict(arguments.conf))
     try:
         from kelpie.pipeline.run import run as run_pipeline  # noqa: PLC0415
         from kelpie.pipeline.summary import Summary  # noqa: PLC0415 - Spark takes a second to import.
@@ -107,6 +111,7 @@ def run(arguments: argparse.Namespace) -> int:
                 hints=hints,
                 announce=progress,
                 summary=summary,
+                keep=keep_of(arguments),
             )
     except OSError as error:
         if arguments.debug:

@@ -13,10 +13,11 @@ from kelpie.cli.command import CommandError, describe
 from kelpie.cli.connecting import add_connection_options, settings_from
 from kelpie.cli.exit_status import ExitStatus
 from kelpie.cli.json_output import add_json_option, print_json
+from kelpie.cli.keep_option import add_keep_option, keep_of
 from kelpie.cli.log_options import add_log_options, hints_of
 from kelpie.cli.pipeline_run import prepare
 from kelpie.cli.pipeline_summary import render
-from kelpie.cli.place_options import add_into_option
+from kelpie.cli.place_options import add_into_option, place
 from kelpie.cli.spark_session import add_spark_options, spark_for
 from kelpie.client import java_properties
 from kelpie.documents.pipeline_run import pipeline_run_document
@@ -57,9 +58,10 @@ def add_stream(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         nargs="+",
         action="extend",
         default=[],
-        type=Path,
+        type=place,
         metavar="DIR",
-        help="folders that grow: what kelpie collect writes, logs, data of brokers",
+        help="folders that grow: what kelpie collect writes, logs, data of brokers; paths, or "
+        "hdfs://HOST:PORT/…, s3://BUCKET/…",
     )
     add_into_option(parser)
     parser.add_argument(
@@ -75,6 +77,7 @@ def add_stream(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         help=f"from the start of a round to the next: 10s, 5m; {_EVERY_S:g}s if left out",
     )
     parser.add_argument("--once", action="store_true", help="what is there now, then end")
+    add_keep_option(parser)
     add_log_options(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="say nothing but errors")
     add_json_option(parser, "pipeline-run", "with --once: print the summary as JSON")
@@ -111,6 +114,7 @@ def run(arguments: argparse.Namespace) -> int:
             every_s=arguments.every,
             hints=hints,
             announce=announce,
+            keep=keep_of(arguments),
         )
         try:
             if arguments.once:

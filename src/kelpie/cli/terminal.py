@@ -44,12 +44,13 @@ def rewrites(stream: TextIO) -> bool:
     return _is_terminal(stream) and os.environ.get("TERM") != "dumb"
 
 
-def folded(text: str, label: str) -> str:
-    """A message behind its label. Folded on a terminal; else whole, so that programs find it in one line.
+def folded(text: str, label: str, stream: TextIO | None = None) -> str:
+    """A message behind its label, for standard error or this stream. Folded on a terminal; else whole, so
+    that programs find it in one line.
 
     Lines that begin with two spaces are quotations and stay as they are.
     """
-    width = terminal_width(sys.stderr)
+    width = terminal_width(stream or sys.stderr)
     first, *others = text.split("\n")
     if width is None:
         return "\n".join([label + first, *others])

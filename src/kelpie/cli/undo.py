@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import sys
 from collections.abc import Sequence
 
 from kelpie.api.repair_requests import undo
@@ -12,7 +13,7 @@ from kelpie.cli.exit_status import ExitStatus
 from kelpie.cli.json_output import also_prints, print_json
 from kelpie.cli.progress import progress
 from kelpie.cli.repairing import add_repair_options, run_repair
-from kelpie.cli.terminal import terminal_width
+from kelpie.cli.terminal import folded, terminal_width
 from kelpie.cli.text_table import text_table
 from kelpie.client.client_errors import ClientError
 from kelpie.documents.changes import change_data
@@ -81,7 +82,7 @@ def _list(arguments: argparse.Namespace, *, is_named: bool) -> int:
     if arguments.json:
         print_json([change_data(change.record, change.state) for change in known])
     elif not known:
-        print(f"No change is noted in {undo_folder()}.")
+        print(folded(f"No change is noted in {undo_folder()}.", "", sys.stdout))
     else:
         print(_text(known))
     return ExitStatus.OK
@@ -104,7 +105,7 @@ def _text(known: Sequence[ChangeState]) -> str:
             for change in rows
         ]
         title = f"Cluster {harmless(cluster) or 'without an id'} at {harmless(bootstrap)}"
-        blocks.append(f"{title}\n{text_table(cells, terminal_width())}")
+        blocks.append(f"{folded(title, '', sys.stdout)}\n{text_table(cells, terminal_width())}")
     if any(":" in change.state for change in known):
         blocks.append("Why one cannot be undone, kelpie undo ID says; so does --list --json.")
     return "\n\n".join(blocks)

@@ -57,7 +57,7 @@ def _run(arguments: argparse.Namespace) -> int:
     elif cluster.views:
         print(text_table([_HEAD, *map(_row, places)], terminal_width()))
     else:
-        print(text_table([_HEAD[:3], *(_row(place)[:3] for place in places)]))
+        print(text_table([_HEAD[:3], *(_row(place)[:3] for place in places)], terminal_width()))
     return ExitStatus.OK if all(place.is_led for place in places) else ExitStatus.NO
 
 
@@ -69,7 +69,7 @@ def _row(place: Whereabouts) -> tuple[str, ...]:
     return (
         *begin,
         place.leader or "none",
-        _nodes(view.replicas),
+        _nodes(view.replicas) or "?",
         _nodes(view.in_sync) or "none",
         place.verdict,
     )

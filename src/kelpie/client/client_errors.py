@@ -36,7 +36,14 @@ class ClientError(KelpieError):
         self.trouble = trouble or self.usual_trouble
         self.reason = reason
         self.address = address
-        self.causes = (self,) if causes is None else tuple(causes)
+        self._causes = None if causes is None else tuple(causes)
+
+    @property
+    def causes(self) -> "tuple[ClientError, ...]":
+        """Where it is the error itself, it is not kept: that would be a cycle. Its traceback holds functions
+        and their rows, and all of that would wait for the garbage collector.
+        """
+        return (self,) if self._causes is None else self._causes
 
 
 class BadSettings(ClientError):
@@ -83,6 +90,10 @@ class Unsupported(ClientError):
 
 class Unreadable(ClientError):
     """What came back is not an answer of Kafka's."""
+
+
+class NotKafka(Unreadable):
+    """Something else than a broker listens there."""
 
 
 class NoBroker(ClientError):

@@ -83,7 +83,7 @@ async def _first_of(
                 await loop.sock_connect(made, where)
             return made
         except OSError as error:  # TimeoutError is one.
-            failure = error
+            failure = error.with_traceback(None)  # Else it would hold this frame, which holds it.
             made.close()
         except BaseException:
             made.close()

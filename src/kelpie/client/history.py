@@ -11,11 +11,12 @@ back by a quota is not asked for more.
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kelpie.client.admin.topics import best_views
 from kelpie.client.client_errors import ClientError, Throttled
+from kelpie.client.kept_history import KeptHistory, Leadership, Window
 from kelpie.client.nodes import Nodes
 from kelpie.client.offsets_topic import ask_offsets, ask_records, ask_views
 from kelpie.errors import ErrorCode, describe
@@ -46,16 +47,6 @@ class _PartitionRefused(Exception):
     """Why one partition cannot be read."""
 
 
-@dataclass(slots=True)
-class _Window:
-    """Consecutive whole batches of a partition."""
-
-    start: int
-    pieces: list[bytes] = field(default_factory=list)
-    cost: int = 0
-    """What their records come to when they are inflated."""
-
-
 async def read_history(
     nodes: Nodes,
     seen: Observations | None = None,
@@ -65,12 +56,14 @@ async def read_history(
     groups: Iterable[str] | None = None,
     since: Instant | None = None,
     by_request: bool = False,
+    kept: KeptHistory | None = None,
 ) -> Observations:
     """Rows of the ends of offsets partitions: all of them, or those named, or those of the groups named.
 
     `seen` is a survey, which names the leaders; without it, brokers are asked. With `groups`, only rows of
     these groups are returned. `since` leaves out what is older, where brokers know times (0.10.1 and later).
-    `by_request`: commits are `group_commits`, as far as each was read so.
+    `by_request`: commits are `group_commits`, as far as each was read so. `kept`: what an earlier call has
+    read of the same cluster is not read again; it goes without `since`.
     """
     rows = Observations()
     views = await _views(nodes, seen, rows)
@@ -78,7 +71,8 @@ async def read_history(
     wanted = set(views if partitions is None and only is None else partitions or ())
     if only is not None and views:
         wanted |= {partition_for(group, max(views) + 1) for group in only}
-    reader = _Reader(nodes, max_bytes_per_partition, since, only)
+    leaders = {number: Leadership(view.leader, view.leader_epoch) for number, view in views.items()}
+    reader = _Reader(nodes, max_bytes_per_partition, since, only, leaders, kept)
     by_leader: dict[int, list[int]] = defaultdict(list)
     for partition in sorted(wanted):
         view = views.get(partition)
@@ -112,6 +106,9 @@ class _Reader:
     _most_bytes: int
     _since: Instant | None
     _groups: frozenset[str] | None
+    _leaders: Mapping[int, Leadership] = field(default_factory=dict)
+    """By partition."""
+    _kept: KeptHistory | None = None
     _topic_names: dict[bytes, str] = field(default_factory=dict)
     _throttled: dict[int, str] = field(default_factory=dict)
     """Brokers that hold us back, and what to say of it."""
@@ -156,7 +153,7 @@ class _Reader:
         try:
             if isinstance(begin, str) or isinstance(end, str):
                 raise _PartitionRefused(begin if isinstance(begin, str) else end)
-            windows = await self._windows(node, partition, begin, end)
+            windows = await self._new_and_kept(node, partition, begin, end)
         except (ClientError, _PartitionRefused) as error:
             if isinstance(error, Throttled):
                 self._throttled[node] = error.reason
@@ -176,9 +173,21 @@ class _Reader:
         ]
         return rows
 
-    async def _windows(self, node: int, partition: int, begin: int, end: int) -> list[_Window]:
+    async def _new_and_kept(self, node: int, partition: int, begin: int, end: int) -> list[Window]:
+        """The newest first. What an earlier look has read is not read again."""
+        if self._kept is None:
+            return await self._windows(node, partition, begin, end)
+        known_until, known = self._kept.windows(partition, self._leaders[partition], end)
+        windows = await self._windows(node, partition, max(begin, known_until), end)
+        read_from = windows[-1].start if windows else end
+        if read_from <= known_until:
+            windows += known
+        self._kept.keep(partition, self._leaders[partition], end, windows, self._most_bytes)
+        return windows
+
+    async def _windows(self, node: int, partition: int, begin: int, end: int) -> list[Window]:
         """The newest first."""
-        windows: list[_Window] = []
+        windows: list[Window] = []
         left, length, until = self._most_bytes, _FIRST_WINDOW, end
         while until > begin and left > 0 and length > 0:
             start = max(begin, until - length)
@@ -195,9 +204,9 @@ class _Reader:
             until = start
         return windows
 
-    async def _window(self, node: int, partition: int, start: int, until: int, left: int) -> _Window | None:
+    async def _window(self, node: int, partition: int, start: int, until: int, left: int) -> Window | None:
         """None: it is larger than what is left."""
-        window = _Window(start)
+        window = Window(start)
         offset, largest = start, _FETCH_BYTES
         while offset < until:
             data = await ask_records(self._nodes, node, partition, offset, largest)

@@ -17,6 +17,7 @@ from kelpie.client.client_errors import ClientError, NoBroker, Unreachable, Unsu
 from kelpie.client.connection import Connection, Counters
 from kelpie.client.memory import Memory
 from kelpie.client.opening import open_connection
+from kelpie.client.other_servers import recognised
 from kelpie.client.settings import Settings
 from kelpie.client.versions import BrokerVersions
 from kelpie.questions.metadata import AskMetadata
@@ -204,6 +205,9 @@ class Nodes:
         self._connections.clear()
         self._strangers.clear()
         self._replaced.clear()
+        # A failure holds functions that it went through, and they hold these nodes.
+        self._failures.clear()
+        self._introductions.clear()
 
     async def __aenter__(self) -> "Self":
         return self
@@ -227,6 +231,8 @@ class Nodes:
                     task.add_done_callback(self._introduced_late)
                 return
         failures = [failure for task in self._introductions.values() if (failure := _failure(task))]
+        if self.settings.network is None:
+            failures = await asyncio.gather(*map(recognised, failures))
         raise _none_of("bootstrap addresses", failures)
 
     async def _introduce(self, address: Address) -> Introduction:

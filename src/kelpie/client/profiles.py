@@ -9,7 +9,6 @@ They are kept in one TOML file, `$XDG_CONFIG_HOME/kelpie/profiles.toml` (else be
 A path is relative to the folder of that file.
 """
 
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,6 +32,8 @@ def profiles_file() -> Path:
 
 def read_profile(name: str) -> Profile:
     """Raises BadSettings."""
+    import tomllib  # noqa: PLC0415 - few commands have a profile.
+
     path = profiles_file()
     try:
         profiles = tomllib.loads(path.read_text(encoding="utf-8"))

@@ -103,6 +103,8 @@ def commits_after_looks(
     commits: Sequence[Commit], looks: Iterable[Committed]
 ) -> tuple[Instant, Instant] | None:
     """The stamp of the first commit that the last look before it did not see, and the time of that look."""
+    if len(commits) < 2:
+        return None  # A look saw the only commit, or one that is not among them.
     for look in sorted(looks, key=lambda row: -(row.at or 0)):
         if look.at is None or look.error:
             continue

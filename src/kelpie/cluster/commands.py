@@ -3,6 +3,8 @@
 A command that changes something is printed without --apply or --execute: its plan comes first.
 """
 
+from functools import lru_cache
+
 from kelpie.cluster.view import ClusterView
 from kelpie.model.names import TopicPartition
 from kelpie.model.quoting import quoted, words_of
@@ -17,11 +19,12 @@ def kelpie(command: str, cluster: ClusterView, *options: object, name: object = 
 
     `name`: of the group or partition that it is about. One that begins with a hyphen comes last, behind "--".
     """
-    words = ["kelpie", command, "-b", _address(cluster)]
+    begin = _begin("kelpie", command, "-b", _address(cluster))
     text = str(name)
     if text.startswith("-"):
-        return _line(*words, *options, "--", text)
-    return _line(*words, *([text] if text else []), *options)
+        return f"{begin} {_line(*options, '--', text)}"
+    about = f"{begin} {quoted(text)}" if text else begin
+    return f"{about} {_line(*options)}" if options else about
 
 
 def peek(cluster: ClusterView, partition: TopicPartition, offset: int) -> str:
@@ -78,4 +81,10 @@ def _zookeeper(cluster: ClusterView) -> str:
 
 
 def _line(*words: object) -> str:
-    return " ".join(quoted(str(word)) for word in words)
+    return " ".join([quoted(str(word)) for word in words])
+
+
+@lru_cache(maxsize=1024)
+def _begin(*words: str) -> str:
+    """Commands for thousands of groups begin alike."""
+    return _line(*words)

@@ -103,6 +103,17 @@ class ClusterView:
     zookeeper: str = ""
     """What to put after --zookeeper in commands; empty when nobody gave it."""
 
+    def at(self, now: Instant) -> "ClusterView":
+        """The same picture, at another time. Both share what does not depend on it, so this takes no time."""
+        if now == self.now:
+            return self
+        for name in _TIMELESS:
+            getattr(self, name)
+        later = object.__new__(ClusterView)
+        later.__dict__.update({name: it for name, it in self.__dict__.items() if name not in _OF_ITS_TIME})
+        later.__dict__["now"] = now
+        return later
+
     @cached_property
     def topics(self) -> Mapping[str, tuple[TopicPartition, ...]]:
         """The known partitions of each topic."""
@@ -265,14 +276,18 @@ class ClusterView:
     def coordinator_of(self, group: str) -> int | None:
         """The living broker that coordinates a group; None if there is none, or nobody can say."""
         home = self.home_of(group)
-        view = self.view(home) if home is not None else None
+        return self.leader_of(home) if home is not None else None
+
+    def leader_of(self, partition: TopicPartition) -> int | None:
+        """The living broker that leads it; None if there is none, or nobody can say."""
+        view = self.view(partition)
         return view.leader if view is not None and self.is_alive(view.leader) else None
 
     def once(self, make: Callable[["ClusterView", Key], Made], key: Key) -> Made:
         """What this function makes of the cluster and the key, made once: thousands of groups share it."""
-        if (make, key) not in self._made:
-            self._made[make, key] = make(self, key)
-        made: Made = self._made[make, key]
+        made: Made = self._made.get((make, key), _NOT_MADE)
+        if made is _NOT_MADE:
+            made = self._made[make, key] = make(self, key)
         return made
 
     @cached_property
@@ -289,6 +304,15 @@ class ClusterView:
 
     def broker_name(self, node_id: int) -> str:
         return str(self.brokers.get(node_id) or BrokerView(node_id))
+
+
+_NOT_MADE: Any = object()
+_OF_ITS_TIME = ("unsettled_brokers", "moved_partitions", "_made")
+_TIMELESS = tuple(
+    name
+    for name, it in vars(ClusterView).items()
+    if isinstance(it, cached_property) and name not in _OF_ITS_TIME
+)
 
 
 def are_of_one_survey(one: PartitionView, other: PartitionView) -> bool:

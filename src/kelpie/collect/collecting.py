@@ -8,7 +8,6 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from kelpie.client.admin.asking import Clock
 from kelpie.client.settings import Settings
@@ -19,16 +18,17 @@ from kelpie.collect.landing import (
     ZOOKEEPER,
     LandedFile,
     Landing,
-    LandingRefused,
     TooLarge,
     clusters_at,
 )
+from kelpie.collect.landing_folders import LandingRefused
 from kelpie.collect.survey import Surveyor, SurveyRound
 from kelpie.collect.zookeeper import dump
 from kelpie.evidence import snapshot_files, zookeeper_dumps
 from kelpie.model.time import Instant
 from kelpie.observations import Observations, Setting
 from kelpie.observations.encoding import gathered
+from kelpie.places import Place
 
 _CLOCK_IS_BACK_MS = 1000
 
@@ -37,7 +37,7 @@ _CLOCK_IS_BACK_MS = 1000
 class CollectPlan:
     """What is collected, how often, and where to."""
 
-    folder: Path
+    folder: Place
     settings: Settings | None = None
     zookeeper: str | None = None
     every_s: float = 30.0
@@ -76,7 +76,7 @@ class Collector:
         self._surveyor = Surveyor(plan.settings, clock, plan.limit_s) if plan.settings else None
         self._landing: Landing | None = None
         self._settings: dict[tuple[str, str], Setting] = {}
-        self._settings_in: Path | None = None
+        self._settings_in: Place | None = None
         """The file that has them."""
         self._written = 0
 
@@ -154,7 +154,7 @@ class Collector:
         packed = zookeeper_dumps.pack(zookeeper_dump, hosts=hosts, begun=begun, ended=self._clock())
         self._publish(ZOOKEEPER, packed, begun, report)
 
-    def _publish(self, kind: str, data: bytes, at: Instant, report: Round) -> Path | None:
+    def _publish(self, kind: str, data: bytes, at: Instant, report: Round) -> Place | None:
         assert self._landing is not None
         behind = self._landing.newest - at
         if behind > _CLOCK_IS_BACK_MS:
@@ -191,11 +191,18 @@ class Collector:
             self._settings = now
         else:
             self._settings |= now
-        if not changed and (self._settings_in is None or self._settings_in.exists()):
+        if not changed and not self._is_gone(self._settings_in):
             rows.settings = []
             return False
         rows.settings = list(self._settings.values())
         return bool(rows.settings)
+
+    @staticmethod
+    def _is_gone(file: Place | None) -> bool:
+        """A person may have deleted it. Where a store does not answer, it is there."""
+        with suppress(OSError):
+            return file is not None and not file.exists()
+        return False
 
     def _cluster_of(self, surveyed: SurveyRound) -> str:
         """Raises LandingRefused when it is another one than before."""

@@ -5,35 +5,28 @@ its files go when there would be too many.
     .survey-ZkQ3…-20261116T051300.001Z.jsonl.gz.tmp   one that is being written: readers skip it
     .collect-ZkQ3….lock                               who writes: its process id; locked while that lives
 
-Only files with such a name and such a beginning, of the same cluster, are ever deleted.
+Only files with such a name and such a beginning, of the same cluster, are ever deleted. On a store, there is
+neither a lock nor an unfinished file: a collector that finds a newer file than its own ends.
 """
 
-import fcntl
 import hashlib
-import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import IO
 
+from kelpie.collect.landing_folders import FILE_NAME, LandingFolder, LandingRefused, landing_folder
 from kelpie.evidence import snapshot_files, zookeeper_dumps
-from kelpie.model.kelpie_error import KelpieError
 from kelpie.model.time import Instant
+from kelpie.places import Place
 
 SURVEY, ZOOKEEPER = "survey", "zookeeper"
 _ENDINGS = {SURVEY: snapshot_files.ENDING, ZOOKEEPER: zookeeper_dumps.ENDING}
-_NAME = re.compile(r"(survey|zookeeper)-(.+)-(\d{8}T\d{6}\.\d{3}Z)(\.jsonl?\.gz)")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
 _LONGEST_NAME = 80
 _HEAD = 1 << 13
 """Holds the first line, packed as it is."""
-
-
-class LandingRefused(KelpieError):
-    """The folder cannot be used for this. The text says why, and what to do."""
 
 
 class TooLarge(Exception):
@@ -44,7 +37,7 @@ class TooLarge(Exception):
 class LandedFile:
     """A file that a collector wrote for this cluster."""
 
-    path: Path
+    path: Place
     stamp: str
     size: int
 
@@ -52,44 +45,42 @@ class LandedFile:
 class Landing:
     """The folder, for one cluster. Use it with `with`: the lock is held until the end."""
 
-    def __init__(self, folder: Path, cluster: str, most_bytes: int | None = None) -> None:
-        self.folder = folder
+    def __init__(self, folder: Place, cluster: str, most_bytes: int | None = None) -> None:
         self.cluster = cluster
         self.most_bytes = most_bytes
+        self._folder = landing_folder(folder)
         self._name = name_of(cluster)
-        self._lock: IO[str] | None = None
         self.newest: Instant = 0
         """The time in the name of the newest file; 0 for none."""
         self._total = 0
 
+    @property
+    def folder(self) -> Place:
+        return self._folder.path
+
     def __enter__(self) -> "Landing":
         """Raises LandingRefused."""
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            self._take_lock()
-            for left in self._leftovers():
-                left.unlink(missing_ok=True)
+            self._folder.enter(self._name, self.cluster)
+            files = self._files()
         except OSError as error:
             self.__exit__()
             raise LandingRefused(
                 f"{error.filename or self.folder} cannot be used: {error.strerror or error}."
             ) from None
-        files = self._files()
         self._total = sum(file.size for file in files)
         self.newest = max((instant_of(file.stamp) for file in files), default=0)
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._lock is not None:
-            self._lock.close()
-            self._lock = None
+        self._folder.leave()
 
-    def newest_survey(self) -> Path | None:
+    def newest_survey(self) -> Place | None:
         files = [file for file in self._files() if file.path.name.startswith(SURVEY)]
         return files[-1].path if files else None
 
-    def publish(self, kind: str, data: bytes, at: Instant) -> tuple[Path, list[LandedFile]]:
-        """Writes a whole file, under a name after all others. Raises TooLarge, OSError.
+    def publish(self, kind: str, data: bytes, at: Instant) -> tuple[Place, list[LandedFile]]:
+        """Writes a whole file, under a name after all others. Raises TooLarge, OSError, LandingRefused.
 
         Also returns the files that were deleted to make room, the oldest first.
         """
@@ -97,91 +88,55 @@ class Landing:
         # A clock may go back; the order of names does not.
         stamp = max(at, self.newest + 1)
         moment = f"{datetime.fromtimestamp(stamp / 1000, UTC):%Y%m%dT%H%M%S}.{stamp % 1000:03}Z"
-        path = self.folder / f"{kind}-{self._name}-{moment}{_ENDINGS[kind]}"
-        unfinished = path.with_name(f".{path.name}.tmp")
-        try:
-            with unfinished.open("wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            unfinished.rename(path)
-        except BaseException:
-            with suppress(OSError):
-                unfinished.unlink(missing_ok=True)
-            raise
-        self._sync()
+        path = self._folder.write(f"{kind}-{self._name}-{moment}{_ENDINGS[kind]}", data)
         self.newest = stamp
         self._total += len(data)
         return path, deleted
 
     def _make_room(self, size: int) -> list[LandedFile]:
-        if self.most_bytes is None or self._total + size <= self.most_bytes:
-            return []
-        if size > self.most_bytes:
+        most = self.most_bytes
+        if most is not None and size > most:
             raise TooLarge
+        if self._folder.is_locked and (most is None or self._total + size <= most):
+            return []
         files = self._files()  # A person may have deleted files.
+        if not self._folder.is_locked and files and instant_of(files[-1].stamp) > self.newest:
+            raise LandingRefused(
+                f"Another kelpie collect writes snapshots of cluster {self.cluster} into {self.folder}. End "
+                "it, or choose another folder."
+            )
         self._total = sum(file.size for file in files)
-        gone = []
+        gone: list[LandedFile] = []
         for file in files:
-            if self._total + size <= self.most_bytes:
+            if most is None or self._total + size <= most:
                 break
-            file.path.unlink(missing_ok=True)
-            self._total -= file.size
-            gone.append(file)
+            if _is_ours(file.path, self.cluster):
+                file.path.unlink(missing_ok=True)
+                self._total -= file.size
+                gone.append(file)
         return gone
 
     def _files(self) -> list[LandedFile]:
         """The oldest first."""
         files = []
-        for entry, match in _entries(self.folder):
+        for path, match, size in _entries(self._folder):
             with suppress(OSError):
-                if match[2] == self._name and _is_ours(Path(entry.path), match[1], self.cluster):
-                    files.append(LandedFile(Path(entry.path), match[3], entry.stat().st_size))
+                is_named_so = match["cluster"] == self._name
+                if is_named_so and (not self._folder.can_look_inside or _is_ours(path, self.cluster)):
+                    files.append(LandedFile(path, match["stamp"], size))
         return sorted(files, key=lambda file: (file.stamp, file.path.name))
 
-    def _leftovers(self) -> Iterator[Path]:
-        """Of a collector that was killed while it wrote."""
-        for path in self.folder.glob(".*.tmp"):
-            match = _NAME.fullmatch(path.name[1 : -len(".tmp")])
-            if match is not None and match[2] == self._name:
-                yield path
 
-    def _take_lock(self) -> None:
-        path = self.folder / f".collect-{self._name}.lock"
-        # The file stays: removing it would let two processes lock two files of one name.
-        self._lock = path.open("a+", encoding="ascii")
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            self._lock.seek(0)
-            holder = self._lock.read(32).strip() or "unknown"
-            self._lock.close()
-            self._lock = None
-            raise LandingRefused(
-                f"Another kelpie collect (process {holder}) writes snapshots of cluster {self.cluster} into "
-                f"{self.folder}. End it, or choose another folder."
-            ) from None
-        self._lock.truncate(0)
-        self._lock.write(f"{os.getpid()}\n")
-        self._lock.flush()
-
-    def _sync(self) -> None:
-        descriptor = os.open(self.folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-
-def clusters_at(folder: Path, addresses: Iterable[str]) -> list[str]:
+def clusters_at(folder: Place, addresses: Iterable[str]) -> list[str]:
     """Clusters with snapshots here that were asked at one of these addresses; the one seen last first."""
-    newest: dict[str, tuple[str, Path]] = {}
-    for entry, match in _entries(folder):
-        if match[1] == SURVEY:
-            newest[match[2]] = max(newest.get(match[2], ("", Path())), (match[3], Path(entry.path)))
+    newest: dict[str, tuple[str, Place]] = {}
+    for path, match, _ in _entries(landing_folder(folder)):
+        cluster, stamp = match["cluster"], match["stamp"]
+        if match["kind"] == SURVEY and stamp > newest.get(cluster, ("", path))[0]:
+            newest[cluster] = stamp, path
     wanted = set(addresses)
     clusters = []
-    for _, path in sorted(newest.values(), reverse=True):
+    for _, path in sorted(newest.values(), key=lambda each: each[0], reverse=True):
         with suppress(OSError, snapshot_files.Torn):
             header = snapshot_files.header_of(_head(path))
             if wanted & set(header.bootstrap.split(",")):
@@ -205,20 +160,16 @@ def instant_of(stamp: str) -> Instant:
     return round(moment.timestamp() * 1000)
 
 
-def _entries(folder: Path) -> Iterator[tuple["os.DirEntry[str]", "re.Match[str]"]]:
-    try:
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                match = _NAME.fullmatch(entry.name)
-                if match is not None and match[4] == _ENDINGS[match[1]]:
-                    yield entry, match
-    except FileNotFoundError:
-        return
+def _entries(folder: LandingFolder) -> Iterator[tuple[Place, "re.Match[str]", int]]:
+    for path, size in folder.files():
+        match = FILE_NAME.fullmatch(path.name)
+        if match is not None and match["ending"] == _ENDINGS[match["kind"]]:
+            yield path, match, size
 
 
-def _is_ours(path: Path, kind: str, cluster: str) -> bool:
+def _is_ours(path: Place, cluster: str) -> bool:
     head = _head(path)
-    if kind == ZOOKEEPER:
+    if path.name.startswith(ZOOKEEPER):
         return zookeeper_dumps.is_own(head)
     try:
         return snapshot_files.header_of(head).cluster == cluster
@@ -226,6 +177,6 @@ def _is_ours(path: Path, kind: str, cluster: str) -> bool:
         return False
 
 
-def _head(path: Path) -> bytes:
+def _head(path: Place) -> bytes:
     with path.open("rb") as file:
         return file.read(_HEAD)

@@ -4,8 +4,9 @@ A group stops if its partition of the offsets topic, or one that it reads, would
 leads it, and no other living broker is in sync.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from kelpie.cluster import ClusterView
 from kelpie.cluster.health import living_in_sync
@@ -24,16 +25,43 @@ class BrokerLoss:
     """Partitions that nobody would lead."""
 
 
-Needs = tuple[str, Sequence[TopicPartition]]
-"""A group, and the partitions without whose leaders it stops."""
+class Needs(NamedTuple):
+    """Groups, and the partitions without whose leaders they stop."""
+
+    groups: list[str]
+    reads: tuple[TopicPartition, ...]
+    home: TopicPartition | None
+    """Their partition of the offsets topic. None: they are in ZooKeeper, or nobody could say."""
 
 
-def needs(case: Case) -> Needs:
-    home = case.offsets_partition
-    return case.group, (*case.reads.partitions, *([home] if home is not None else []))
+class NeedsOfGroups:
+    """Groups by what they need: thousands read the same, and share what follows from it."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, TopicPartition | None], Needs] = {}
+        """By the identity of what they read: to compare it for each group would take longer than all else."""
+
+    def add(self, case: Case) -> None:
+        reads, home = case.reads.partitions, case.offsets_partition
+        known = self._known.get((id(reads), home))
+        if known is None:
+            self._known[id(reads), home] = Needs([case.group], reads, home)
+        else:
+            known.groups.append(case.group)
+
+    @property
+    def all(self) -> list[Needs]:
+        return list(self._known.values())
 
 
-def broker_losses(cluster: ClusterView, groups: Iterable[Needs]) -> tuple[BrokerLoss, ...]:
+def needs_of(cases: Iterable[Case]) -> list[Needs]:
+    needed = NeedsOfGroups()
+    for case in cases:
+        needed.add(case)
+    return needed.all
+
+
+def broker_losses(cluster: ClusterView, needed: Iterable[Needs]) -> tuple[BrokerLoss, ...]:
     """One for each broker that is alive, by its id. Groups that lack a leader already are left out."""
     alone: dict[TopicPartition, int] = {}
     for name in cluster.views:
@@ -43,15 +71,16 @@ def broker_losses(cluster: ClusterView, groups: Iterable[Needs]) -> tuple[Broker
     living = sorted(node for node in cluster.brokers if cluster.is_alive(node))
     stopped: dict[int, list[str]] = {node: [] for node in living}
     moved: dict[int, list[str]] = {node: [] for node in living}
-    for group, needed in groups:
-        if any(cluster.has_leader(name) is False for name in needed):
+    for groups, reads, home in needed:
+        names = reads if home is None else (*reads, home)
+        if any(cluster.has_leader(name) is False for name in names):
             continue
-        nodes = {alone[name] for name in needed if name in alone}
+        nodes = {alone[name] for name in names if name in alone}
         for node in nodes & stopped.keys():
-            stopped[node].append(group)
-        coordinator = cluster.coordinator_of(group)
+            stopped[node] += groups
+        coordinator = cluster.leader_of(home) if home is not None else None
         if coordinator in moved and coordinator not in nodes:
-            moved[coordinator].append(group)
+            moved[coordinator] += groups
     return tuple(
         BrokerLoss(
             node,

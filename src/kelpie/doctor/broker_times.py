@@ -19,13 +19,12 @@ from kelpie.observations import Commit, Committed, LogEnds, Observations, OpenTr
 from kelpie.observations.earlier import is_of_survey
 from kelpie.observations.group_offsets import GroupCommits
 from kelpie.observations.ordering import by_time
+from kelpie.observations.positions import BY_TIMESTAMPS
 
 _MOST_POSITIONS = 2_000
 """That are compared with what looks saw."""
 Place = tuple[str, str, int]
 """Group, topic and partition."""
-BY_TIMESTAMPS = "by timestamps"
-"""How the source of ends ends that were asked for by a time in the past."""
 
 
 def on_our_clock(

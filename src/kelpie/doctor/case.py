@@ -6,13 +6,14 @@ live survey, from files, and from tables. What several rules derive from a case,
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from operator import attrgetter
+from typing import Any
 
 from kelpie.cluster.failovers import FAILOVER_MS
 from kelpie.cluster.topics import is_of_old_topic
 from kelpie.cluster.view import ClusterView
 from kelpie.doctor.finding import Severity
+from kelpie.doctor.group_positions import LastOffsets
 from kelpie.doctor.positions import (
     CLOCKS_APART_MS,
     STANDSTILL_MS,
@@ -23,6 +24,7 @@ from kelpie.doctor.positions import (
     Track,
 )
 from kelpie.errors import ErrorCode
+from kelpie.model.derived import derived
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.observations import (
@@ -39,6 +41,7 @@ from kelpie.observations import (
     Unasked,
     ZooKeeperGroup,
 )
+from kelpie.observations.group_offsets import GroupOffsets
 from kelpie.observations.groups import CONNECT, SHARE, STREAMS_ASSIGNOR
 from kelpie.observations.positions import NO_OFFSET
 
@@ -49,6 +52,7 @@ REBALANCING = frozenset(
 topics are missing or do not fit together.
 """
 OFFSET_FETCH = "OffsetFetch"
+_STOPPED = "KLP310"
 _TIME = attrgetter("at")
 _BROKER, _CONTROLLER = "broker:", "controller:"
 """How kinds of events begin that are not from logs of clients."""
@@ -100,6 +104,20 @@ class Case:
     ages_uncertain_ms: int = 0
     """By so much may ages be too large that follow from times of its coordinator: its clock is not known."""
 
+    def __copy__(self) -> "Case":
+        """With what was derived of it so far. What `copy` does otherwise takes four times as long."""
+        made = object.__new__(Case)
+        made.__dict__.update(self.__dict__)
+        return made
+
+    def with_fields(self, **fields: Any) -> "Case":
+        """The same with other values of these fields; nothing may be derived of it yet. Thousands of cases
+        are made: `Case(...)` takes four times as long, and `dataclasses.replace` longer.
+        """
+        made = object.__new__(Case)
+        made.__dict__.update(self.__dict__, **fields)
+        return made
+
     @property
     def is_unheard_of(self) -> bool:
         """Whether a user named it, and no broker and no file knows it. Without a coordinator, none could."""
@@ -120,12 +138,15 @@ class Case:
         """As it was described last."""
         return self.states[-1] if self.states else None
 
-    @cached_property
+    @derived
     def described(self) -> GroupState | None:
         """The newest description without an error."""
-        return next((state for state in reversed(self.states) if state.error is ErrorCode.NONE), None)
+        for state in reversed(self.states):
+            if state.error is ErrorCode.NONE:
+                return state
+        return None
 
-    @cached_property
+    @derived
     def members(self) -> tuple[Member, ...] | None:
         """As last described, or of the last generation in the offsets topic. None: unknown."""
         state = self.described
@@ -159,8 +180,7 @@ class Case:
     @property
     def is_share(self) -> bool:
         """Whether it is a share group: its positions are in its descriptions, and it commits nothing."""
-        state = self.state
-        return state is not None and state.kind == SHARE
+        return bool(self.states) and self.states[-1].kind == SHARE
 
     @property
     def is_connect(self) -> bool:
@@ -202,27 +222,22 @@ class Case:
     @property
     def is_cut_off(self) -> bool:
         """Whether no commit is possible for want of a coordinator: then KLP101 or KLP105 says why."""
-        partition = self.offsets_partition
-        view = self.cluster.view(partition) if partition is not None else None
-        if partition is None or view is None:
-            return False
-        broker = self.cluster.brokers.get(view.leader)
-        unreachable = broker is not None and broker.alive is None and bool(broker.reason)
-        return unreachable or self.cluster.has_leader(partition) is False
+        home = self.offsets_partition
+        return home is not None and self.cluster.once(_cuts_off, home)
 
-    @cached_property
+    @derived
     def offsets_are_known(self) -> bool:
         """Whether the coordinator said what is committed, so that what it left out does not exist."""
-        newest = next((answer for answer in reversed(self.answers) if answer.asked == OFFSET_FETCH), None)
-        if newest is not None:
-            return newest.error is ErrorCode.NONE
+        for answer in reversed(self.answers):
+            if answer.asked == OFFSET_FETCH:
+                return answer.error is ErrorCode.NONE
         return bool(self.committed_over_time) or any(row.at is not None for row in self.committed.values())
 
     def has_offset(self, name: TopicPartition) -> bool:
         row = self.committed.get(name)
         return row is not None and (row.offset >= 0 or row.error != 0)
 
-    @cached_property
+    @derived
     def committed_rows(self) -> list[Committed]:
         """The committed offsets of topics that exist."""
         return [
@@ -255,10 +270,14 @@ class Case:
             return Severity.NOTICE
         return Severity.CRITICAL if self.members else Severity.WARNING
 
-    @cached_property
+    @derived
     def reads(self) -> GroupPartitions:
         """What the group reads."""
         members = self.members or ()
+        if not members and isinstance(self.committed, LastOffsets) and not self.is_share:
+            told = self.committed.told
+            if isinstance(told, GroupOffsets) and min(told.offsets, default=0) >= 0:
+                return self.cluster.once(_committed_together, told.names)
         committed = [name for name in self.committed if self.has_offset(name) and not self.is_gone(name)]
         if self.is_share and self.described is not None:
             positions = (row.name for row in self.described.share_positions)
@@ -273,13 +292,15 @@ class Case:
         abandoned = (name for name in committed if name.topic not in topics)
         return GroupPartitions(_ordered(read), _ordered(abandoned))
 
-    @cached_property
+    @derived
     def commit_rhythm(self) -> Rhythm:
         """Of the group as a whole: one request commits many partitions."""
         return self._rhythm(self.commits)
 
     def patience_ms(self, name: TopicPartition) -> int:
         """How long it may stand still in this partition until that means something."""
+        if self.is_still_stopped:
+            return STANDSTILL_MS
         least = FAILOVER_MS if self.is_failing_over(name) or self.commits_without_joining else STANDSTILL_MS
         holder = self._holder(name)
         rhythm = self._rhythm_of(name)
@@ -288,6 +309,18 @@ class Case:
         if holder is not None and not rhythm.is_known:
             least = max(least, UNKNOWN_RHYTHM_MS)
         return max(rhythm.patience_ms, least)
+
+    @derived
+    def is_still_stopped(self) -> bool:
+        """Whether an earlier look found that it had stopped, and it has committed nothing since. Then it has
+        not begun anew because its members went, or a leader was elected.
+        """
+        last = self.commit_rhythm.last if self.ill else None
+        return last is not None and any(period.code == _STOPPED and last < period.seen for period in self.ill)
+
+    def has_rhythm(self, name: TopicPartition) -> bool:
+        """Whether it is known how often the member commits that holds the partition."""
+        return self._rhythm_of(name).is_known
 
     def _holder(self, name: TopicPartition) -> Member | None:
         return next((member for member in self.members or () if name in (member.assigned or ())), None)
@@ -310,11 +343,11 @@ class Case:
             )
         return self._rhythms[held]
 
-    @cached_property
+    @derived
     def _generation_times(self) -> tuple[Instant, ...]:
         return tuple(sorted(row.at for row in self.generations if row.at is not None))
 
-    @cached_property
+    @derived
     def _rhythms(self) -> dict[frozenset[TopicPartition], Rhythm]:
         return {}
 
@@ -335,7 +368,7 @@ class Case:
         # The coordinator of its producers' transactions may be any broker.
         return self.commits_in_transactions and bool(self.cluster.unsettled_brokers)
 
-    @cached_property
+    @derived
     def commits_in_transactions(self) -> bool:
         """Whether producers commit its offsets, in their transactions."""
         return bool(self.pending) or any(rows[-1].transactional for rows in self.commits.values())
@@ -392,7 +425,7 @@ class Case:
             self._tracks[name] = self._track(name)
         return self._tracks[name]
 
-    @cached_property
+    @derived
     def _tracks(self) -> dict[TopicPartition, Track]:
         return {}
 
@@ -433,6 +466,21 @@ class Case:
         if current is None and rows:
             offset, kept = NO_OFFSET, []  # Surveys saw it, and the last one did not.
         return Track(name, offset, tuple(kept), self.cluster.ends_over_time(name), now)
+
+
+def _cuts_off(cluster: ClusterView, home: TopicPartition) -> bool:
+    """Whether groups of this offsets partition have no coordinator that can be reached."""
+    view = cluster.view(home)
+    if view is None:
+        return False
+    broker = cluster.brokers.get(view.leader)
+    unreachable = broker is not None and broker.alive is None and bool(broker.reason)
+    return unreachable or cluster.has_leader(home) is False
+
+
+def _committed_together(cluster: ClusterView, names: tuple[TopicPartition, ...]) -> GroupPartitions:
+    """What a group without members reads that has offsets in these partitions."""
+    return GroupPartitions(_ordered(name for name in names if not cluster.is_gone(name.topic)), ())
 
 
 def _since_removal(points: list[Point]) -> list[Point]:

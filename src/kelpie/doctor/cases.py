@@ -99,6 +99,7 @@ class _Material:
 
     def __init__(self, observations: Observations, listings: Iterable[Listing], cluster: ClusterView) -> None:
         self.cluster = cluster
+        self._blank = Case("", cluster)
         self.known = observations.known_groups
         self.answers = grouped(observations.answers, _group)
         self.states = grouped(observations.states, _group)
@@ -109,12 +110,20 @@ class _Material:
         )
         self.commits = runs_by_group(observations.group_commits, observations.commits)
         self.committed = runs_by_group(observations.group_offsets, observations.committed)
-        self._has_all: dict[tuple[Names, Names], bool] = {}
-        self.listed_by: defaultdict[str, list[Listing]] = defaultdict(list)
+        self._has_all: dict[tuple[int, int], bool] = {}
+        """By ids of partitions that are in rows here: thousands of groups share them."""
+        self._described_by: dict[str, str] = {}
+        """By source of a state: where the group is known from. Few sources tell of thousands of groups."""
+        self._known_as: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self._of_home: dict[TopicPartition | None, tuple[Instant | None, int]] = {}
+        self.listed_by: defaultdict[str, list[str]] = defaultdict(list)
+        """By group: where it is known from."""
         newest = newest_listings(listings)
         for listing in newest.values():
+            who = f"broker {listing.told_by}" if listing.told_by is not None else listing.source
+            word = f"{_LISTED} {who}"
             for group in listing.groups:
-                self.listed_by[group].append(listing)
+                self.listed_by[group].append(word)
         self.answered = {told_by for told_by, row in newest.items() if row.error is ErrorCode.NONE}
         """The brokers that listed their groups; None: a tool did."""
         self.lists_members_only = any(
@@ -134,9 +143,10 @@ class _Material:
 
     def case(self, group: str, unasked: tuple[Any, ...]) -> Case:
         commits, over_time = self.commits.get(group, ()), self.committed.get(group, ())
-        return Case(
+        history_from, uncertain_ms = self._by_home(group)
+        illnesses = self.illnesses.get(group)
+        return self._blank.with_fields(
             group=group,
-            cluster=self.cluster,
             known_from=self._known_from(group),
             listed=self._listed(group),
             answers=self.answers.get(group, ()),
@@ -148,20 +158,23 @@ class _Material:
             pending=self.pending.get(group, ()),
             events=self.events.get(group, ()),
             unasked=unasked,
-            history_from=self._history(group),
-            ages_uncertain_ms=skew_of(self.cluster, group).uncertain_ms,
-            ill=tuple(
-                IllPeriod(row.since, row.at) for row in self.illnesses.get(group, ()) if row.at is not None
-            ),
+            history_from=history_from,
+            ages_uncertain_ms=uncertain_ms,
+            ill=tuple(IllPeriod(row.since, row.at, row.code) for row in illnesses if row.at is not None)
+            if illnesses
+            else (),
         )
 
     def _committed(
         self, commits: Sequence[Run[Commit]], over_time: Sequence[Run[Committed]], asked_at: Instant
     ) -> Mapping[TopicPartition, Committed]:
         """What the coordinator told last; where it did not, or what is newer, by the commits."""
-        told = [run for run in over_time if time_of(run) >= asked_at]
+        first = len(over_time)
+        while first and time_of(over_time[first - 1]) >= asked_at:  # They are by time.
+            first -= 1
+        told = over_time[first:]
         names = told[-1].names if told else ()
-        if all(run.names == names for run in told) and all(self._is_told(run, names) for run in commits):
+        if self._is_told_by(told, commits, names):
             return LastOffsets(told[-1]) if told else {}
         committed = {name: row for run in told for name, row in zip(run.names, run.rows, strict=True)}
         for name, rows in Positions(commits).items():
@@ -172,14 +185,25 @@ class _Material:
                 committed[name] = _as_committed(last)
         return committed
 
-    def _is_told(self, run: Run[Commit], names: Names) -> bool:
-        """Whether these are the partitions of all these commits, and none of them removes an offset."""
-        if min(run.offsets) < 0:
-            return False
-        known = self._has_all.get((run.names, names))
-        if known is None:
-            known = self._has_all[run.names, names] = set(run.names) <= set(names)
-        return known
+    def _is_told_by(
+        self, told: Sequence[Run[Committed]], commits: Sequence[Run[Commit]], names: Names
+    ) -> bool:
+        """Whether these are the partitions of all that was told and of all commits, none of which removes an
+        offset.
+        """
+        for run in told:
+            if run.names is not names and run.names != names:
+                return False
+        for commit in commits:
+            if min(commit.offsets) < 0:
+                return False
+            known = self._has_all.get((id(commit.names), id(names)))
+            if known is None:
+                known = set(commit.names) <= set(names)
+                self._has_all[id(commit.names), id(names)] = known
+            if not known:
+                return False
+        return True
 
     def _asked_at(self, group: str) -> Instant:
         """When the coordinator listed all committed offsets: what it left out did not exist then."""
@@ -189,22 +213,29 @@ class _Material:
         )
 
     def _known_from(self, group: str) -> tuple[str, ...]:
-        sources: dict[str, None] = {}
-        for listing in self.listed_by.get(group, ()):
-            who = f"broker {listing.told_by}" if listing.told_by is not None else listing.source
-            sources[f"{_LISTED} {who}"] = None
+        words = [*self.listed_by.get(group, ())]
         if group in self.known:
-            sources[self.known[group]] = None
+            words.append(self.known[group])
+        described_by = self._described_by
         for state in self.states.get(group, ()):
-            if state.source and state.state != _DEAD:
-                sources[f"{_DESCRIBED} {_place(state.source)}"] = None
-        for event in self.events.get(group, ()):
-            sources[_place(event.source)] = None
-            if len(sources) >= _MOST_SOURCES:
-                break
+            source = state.source
+            if source and state.state != _DEAD:
+                if source not in described_by:
+                    described_by[source] = f"{_DESCRIBED} {_place(source)}"
+                words.append(described_by[source])
+        if group in self.events:
+            sources = dict.fromkeys(words)
+            for event in self.events[group]:
+                sources[_place(event.source)] = None
+                if len(sources) >= _MOST_SOURCES:
+                    break
+            words = [*sources]
         if group in self.commits or group in self.generations:
-            sources[_HISTORY] = None
-        return tuple(sources)
+            words.append(_HISTORY)
+        known = self._known_as.get(key := tuple(words))
+        if known is None:
+            known = self._known_as[key] = tuple(dict.fromkeys(words))
+        return known
 
     def _listed(self, group: str) -> bool | None:
         if group in self.listed_by:
@@ -219,8 +250,16 @@ class _Material:
         view = self.cluster.view(home) if home is not None else None
         return False if view is not None and view.leader in self.answered else None
 
-    def _history(self, group: str) -> Instant | None:
-        return self.history_from.get(self.cluster.home_of(group) or group)
+    def _by_home(self, group: str) -> tuple[Instant | None, int]:
+        """Since when its history is known, and how far ages may be wrong (`Case.ages_uncertain_ms`)."""
+        home = self.cluster.home_of(group)
+        known = self._of_home.get(home)
+        if known is None:
+            uncertain_ms = skew_of(self.cluster, group).uncertain_ms
+            known = self.history_from.get(home or group), uncertain_ms
+            if home is not None:
+                self._of_home[home] = known
+        return known
 
 
 def _place(source: str) -> str:

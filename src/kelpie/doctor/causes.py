@@ -1,8 +1,8 @@
 """Which findings explain which others: one table, and the function that links findings by it.
 
 A row of `CAUSES` says: a finding of the code on the left explains findings of the codes on the right, if both
-concern the same group, partition or broker. The one that explains must not have begun long after the other,
-nor have ended long before it. Where a time is not known, it is no obstacle.
+concern the same group, partition, topic or broker. The one that explains must not have begun long after the
+other, nor have ended long before it. Where a time is not known, it is no obstacle.
 
 `linked` gives every finding its id and the ids of those that explain it. It works on findings alone, so the
 live doctor and findings read from tables get the same links.
@@ -11,7 +11,7 @@ live doctor and findings read from tables get the same links.
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum, auto
 
 from kelpie.doctor.finding import Finding
@@ -27,9 +27,13 @@ class Same(Enum):
     GROUP = auto()
     PARTITION = auto()
     """One of the partitions of both; and the same group, if both concern a group."""
+    TOPIC = auto()
+    """One of the topics of their partitions; and the same group, if both concern a group."""
     BROKER = auto()
     CLUSTER = auto()
     """Nothing else: the cause concerns all groups."""
+
+    __hash__ = object.__hash__  # That of Enum is a function of Python; here are thousands of findings.
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +85,9 @@ CAUSES = (
     Explanation("KLP309", ("KLP303", "KLP313"), Same.PARTITION),
     Explanation("KLP310", ("KLP302", "KLP303", "KLP313"), Same.PARTITION),
     Explanation("KLP302", ("KLP301",), Same.PARTITION),
-    Explanation("KLP314", ("KLP301", "KLP303", "KLP304", "KLP305", "KLP308"), Same.PARTITION),
+    Explanation("KLP314", ("KLP303", "KLP304", "KLP305", "KLP308"), Same.PARTITION),
+    # Kafka removes the offsets of a deleted topic: in some partitions none is left, others have an old one.
+    Explanation("KLP314", ("KLP301",), Same.TOPIC),
     Explanation("KLP315", ("KLP207", "KLP309", "KLP310"), Same.GROUP),
     Explanation("KLP305", ("KLP304", "KLP308"), Same.PARTITION),
     Explanation("KLP304", ("KLP308",), Same.PARTITION),
@@ -104,9 +110,7 @@ def linked(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     named = dict(zip(_ids(findings), findings, strict=True))
     index = _Index(named)
     causes = {name: index.causes_of(name, finding) for name, finding in named.items()}
-    return tuple(
-        replace(finding, id=name, caused_by=_nearest(name, causes)) for name, finding in named.items()
-    )
+    return tuple(finding.linked(name, _nearest(name, causes)) for name, finding in named.items())
 
 
 def _ids(findings: Iterable[Finding]) -> Iterator[str]:
@@ -162,6 +166,8 @@ def _things(finding: Finding, same: Same) -> Iterable[object]:
         return (finding.group,) if finding.group is not None else ()
     if same is Same.CLUSTER:
         return ("",)
+    if same is Same.TOPIC:
+        return {name.rpartition("-")[0] for name in finding.partitions}
     return finding.partitions if same is Same.PARTITION else finding.brokers
 
 

@@ -1,10 +1,11 @@
 """Findings in the order in which people read them: causes, worst first, each with what follows from it."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from kelpie.cluster import ClusterView
 from kelpie.doctor.diagnosis import Diagnosis
 from kelpie.doctor.finding import Finding, Severity
 from kelpie.doctor.rule import Presentation
@@ -132,8 +133,19 @@ def _chapter(
     return Chapter(parts[0], tuple(parts[1:]), severity)
 
 
-def _worst_first(diagnosis: Diagnosis, finding: Finding) -> tuple[int, int, str, str]:
-    return -finding.severity, -_weight(diagnosis, [finding.group]), finding.cause, finding.group or ""
+def _worst_first(diagnosis: Diagnosis, finding: Finding) -> tuple[int, int, int, str, str]:
+    """Of findings about the cluster, those first that concern the home of most groups."""
+    living_there = 0
+    if finding.group is None:
+        homes = diagnosis.cluster.once(_homes, diagnosis.groups)
+        living_there = sum(homes[name] for name in finding.partitions)
+    waiting = _weight(diagnosis, [finding.group])
+    return -finding.severity, -waiting, -living_there, finding.cause, finding.group or ""
+
+
+def _homes(cluster: ClusterView, groups: tuple[str, ...]) -> Counter[str]:
+    """How many of these groups live on each partition of the offsets topic."""
+    return Counter(str(cluster.home_of(group)) for group in groups)
 
 
 def _weight(diagnosis: Diagnosis, groups: Iterable[str | None]) -> int:

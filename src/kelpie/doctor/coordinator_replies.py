@@ -23,19 +23,22 @@ AUTHORISATION_ERRORS = (
 def lookups(case: Case) -> dict[int | None, CoordinatorAnswer]:
     """What every broker answered that was asked for the coordinator, the last time that they were asked."""
     newest = {row.told_by: row for row in case.answers if row.asked == FIND_COORDINATOR}
-    last = max((row.at or 0 for row in newest.values()), default=0)
+    last = max([row.at or 0 for row in newest.values()], default=0)
     return {told_by: row for told_by, row in newest.items() if (row.at or 0) >= last - ONE_SURVEY_MS}
 
 
 def answer_evidence(rows: Iterable[CoordinatorAnswer]) -> list[Evidence]:
-    return [Evidence.of(row, _answer(row.asked, row.error, row.node_id, row.address)) for row in rows]
+    return [
+        _quoted_answer((row.asked, row.error, row.node_id, row.address), row.source, row.at) for row in rows
+    ]
 
 
 @lru_cache(maxsize=1024)
-def _answer(asked: str, error: ErrorCode, node_id: int, address: str) -> str:
+def _quoted_answer(said: tuple[str, ErrorCode, int, str], source: str, at: Instant | None) -> Evidence:
     """A broker is asked for thousands of groups at once, and mostly answers the same of each."""
+    asked, error, node_id, address = said
     answer = describe(error) if error else f"broker {node_id:d} ({address or 'no address'})"
-    return f"{asked} → {answer}"
+    return Evidence(f"{asked} → {answer}", source, at)
 
 
 def last_reply(case: Case) -> CoordinatorAnswer | None:

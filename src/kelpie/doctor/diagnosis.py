@@ -1,6 +1,6 @@
 """All rules on all cases; findings with what explains them; incidents: findings with the same cause."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
@@ -19,6 +19,7 @@ from kelpie.doctor.finding import (
     is_covered,
 )
 from kelpie.doctor.glances import Glances
+from kelpie.doctor.open_questions import Lack, Open, OpenQuestion, OpenQuestions
 from kelpie.doctor.positions import lag_ms
 from kelpie.doctor.rule import JudgeGroup, Rule
 from kelpie.doctor.rules import rules
@@ -29,15 +30,6 @@ from kelpie.observations.acknowledgement import Acknowledgement
 from kelpie.observations.groups import OTHER_KINDS
 
 _STALLED = "KLP309"
-
-
-class Open(NamedTuple):
-    """A rule that could not decide about a group (None: the cluster), and what is missing."""
-
-    code: str
-    name: str
-    group: str | None
-    missing: tuple[str, ...]
 
 
 def groups_of(findings: Iterable[Finding]) -> tuple[str, ...]:
@@ -89,7 +81,8 @@ class Diagnosis:
     """All that were looked at."""
     findings: tuple[Finding, ...]
     """Worst first."""
-    open: tuple[Open, ...]
+    open: tuple[OpenQuestion, ...]
+    """What rules could not decide."""
     unlisted: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Known groups that no broker lists now, each with where it is known from."""
     unheard_of: tuple[str, ...] = ()
@@ -181,19 +174,19 @@ def diagnose(case: Case, glances: Glances | None = None) -> tuple[list[Finding],
     `glances`: of the case's cluster, for callers who judge many groups of it.
     """
     findings: list[Finding] = []
-    undecided: list[Open] = []
+    undecided = OpenQuestions()
     _diagnose(case, glances or Glances(case.cluster), findings, undecided)
-    return findings, undecided
+    return findings, undecided.rows()
 
 
-def _diagnose(case: Case, glances: Glances, findings: list[Finding], undecided: list[Open]) -> Case | None:
+def _diagnose(case: Case, glances: Glances, findings: list[Finding], undecided: OpenQuestions) -> Case | None:
     """Adds findings and open questions. Returns the case that was judged, if there are findings and records
     may wait for the group.
     """
     signs = glances.at(case)
     plan = steps(case.in_zookeeper, case.is_share, signs)
     if not plan.asks:
-        undecided += plan.open_for(case.group)
+        undecided.add_alike(plan.lacks, case.group)
         return None
     # A case keeps what rules derive from it. Only the copy does: many thousand cases are in memory at once.
     judged = copy(case)
@@ -201,7 +194,7 @@ def _diagnose(case: Case, glances: Glances, findings: list[Finding], undecided: 
     for rule, judge, otherwise in plan.steps:
         judgement = judge(judged) if judge is not None else otherwise
         if isinstance(judgement, Undetermined):
-            undecided.append(Open(rule.code, rule.name, case.group, judgement.missing))
+            undecided.add(Lack(rule.code, judgement.missing, rule.name), case.group)
         elif isinstance(judgement, Finding):
             findings.append(judgement)
     return judged if len(findings) > before and signs & Sign.NOT_AT_ENDS else None
@@ -220,12 +213,8 @@ class _Steps(NamedTuple):
     steps: list[_Step]
     asks: bool
     """Whether any rule is asked."""
-    open: list[Open]
-    """If none is: what is undetermined, of no group yet."""
-
-    def open_for(self, group: str) -> Iterator[Open]:
-        """By C alone: the constructor of a named tuple would be a call of a Python function."""
-        return (tuple.__new__(Open, (code, name, group, missing)) for code, name, _, missing in self.open)
+    lacks: tuple[Lack, ...]
+    """If none is: what is undetermined."""
 
 
 @lru_cache(maxsize=10_000)
@@ -242,12 +231,12 @@ def steps(in_zookeeper: bool, is_share: bool, signs: int) -> _Steps:
                 steps.append(_Step(rule, rule.judge, otherwise))
             elif otherwise is not ABSENT:
                 steps.append(_Step(rule, None, otherwise))
-    undetermined = [
-        Open(rule.code, rule.name, None, otherwise.missing)
+    lacks = tuple(
+        Lack(rule.code, otherwise.missing, rule.name)
         for rule, _, otherwise in steps
         if isinstance(otherwise, Undetermined)
-    ]
-    return _Steps(steps, any(step.judge is not None for step in steps), undetermined)
+    )
+    return _Steps(steps, any(step.judge is not None for step in steps), lacks)
 
 
 def _waiting_for(case: Case) -> Waiting | None:
@@ -271,20 +260,22 @@ def diagnose_cluster(cluster: ClusterView, cases: Sequence[Case]) -> tuple[list[
 
 
 def diagnose_all(cluster: ClusterView, cases: Sequence[Case]) -> Diagnosis:
-    findings, undecided = diagnose_cluster(cluster, cases)
+    findings, of_cluster = diagnose_cluster(cluster, cases)
+    undecided = OpenQuestions.of(of_cluster)
     waiting: dict[str, Waiting] = {}
     glances = Glances(cluster)
     for case in cases:
         judged = _diagnose(case, glances, findings, undecided)
         if judged is not None and (records := _waiting_for(judged)) is not None:
             waiting[case.group] = records
-    unmoved = {question.group for question in undecided if question.code == _STALLED}
+    questions = undecided.by_lack()
+    unmoved = {group for question in questions if question.code == _STALLED for group in question.groups}
     findings.sort(key=lambda finding: (-finding.severity, finding.code, finding.cause, finding.group or ""))
     return Diagnosis(
         cluster,
         tuple(case.group for case in cases),
         linked(findings),
-        tuple(undecided),
+        questions,
         tuple((case.group, case.known_from) for case in cases if case.listed is False and case.known_from),
         tuple(case.group for case in cases if case.is_unheard_of),
         (*cluster.unasked, *(row for case in cases for row in case.unasked)),
@@ -293,7 +284,7 @@ def diagnose_all(cluster: ClusterView, cases: Sequence[Case]) -> Diagnosis:
     )
 
 
-def _is_unjudged(case: Case, unmoved: Collection[str | None]) -> bool:
+def _is_unjudged(case: Case, unmoved: Collection[str]) -> bool:
     """Whether nobody knows if it consumes. `unmoved`: groups of which KLP309 could not say it."""
     state = case.state
     if state is None or state.kind not in OTHER_KINDS or state.state == "Empty":

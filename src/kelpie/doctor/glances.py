@@ -207,7 +207,7 @@ class Glances:
 
     def _read_together(self, names: tuple[TopicPartition, ...]) -> ReadTogether:
         partitions = {name: self._partitions.get(name) or self._partition(name) for name in names}
-        found = self._together[names] = ReadTogether(partitions, self._of_topics(names))
+        found = self._together[names] = ReadTogether(names, partitions, self._of_topics(names))
         return found
 
     def _of_topics(self, committed: Collection[TopicPartition]) -> int:

@@ -15,6 +15,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.observations import Commit, Committed
+from kelpie.observations.group_offsets import GroupOffsets
 from kelpie.observations.ordering import by_time
 from kelpie.observations.positions import NO_OFFSET
 
@@ -56,8 +57,8 @@ class _ByPartition(Mapping[TopicPartition, Value]):
 
     __slots__ = ("_by_partition",)
 
-    def __init__(self) -> None:
-        self._by_partition: dict[TopicPartition, Value] | None = None
+    _by_partition: dict[TopicPartition, Value] | None
+    """None: not sorted yet."""
 
     def __getitem__(self, name: TopicPartition) -> Value:
         return self._sorted()[name]
@@ -83,7 +84,7 @@ class Positions(_ByPartition[tuple[Row, ...]], Generic[Row]):
     __slots__ = ("runs",)
 
     def __init__(self, runs: Sequence[Run[Row]] = ()) -> None:
-        super().__init__()
+        self._by_partition = None
         self.runs = runs
         """By time; those without a time come first."""
 
@@ -117,7 +118,7 @@ class LastOffsets(_ByPartition[Committed]):
     __slots__ = ("told",)
 
     def __init__(self, told: Run[Committed]) -> None:
-        super().__init__()
+        self._by_partition = None
         self.told = told
 
     def __bool__(self) -> bool:
@@ -159,6 +160,36 @@ def committed_since(commits: Mapping[TopicPartition, tuple[Commit, ...]], since:
         return any(max(run.offsets) > NO_OFFSET for run in later)
     rows = chain.from_iterable(commits.values())
     return any(row.at is not None and row.at > since and row.offset != NO_OFFSET for row in rows)
+
+
+def commits_since(
+    commits: Mapping[TopicPartition, tuple[Commit, ...]], since: Instant
+) -> Sequence[tuple[Instant, int]]:
+    """Times of commits after this one, each with how many offsets were committed then, or some of them."""
+    if not isinstance(commits, Positions):
+        rows = chain.from_iterable(commits.values())
+        return [(row.at, 1) for row in rows if row.at is not None and row.at > since and not row.removed]
+    newest = commits.runs[-1].at if commits.runs else None  # They are by time.
+    if newest is None or newest <= since:
+        return ()
+    return [
+        (run.at, len(run.offsets) - run.offsets.count(NO_OFFSET))
+        for run in commits.runs
+        if run.at is not None and run.at > since
+    ]
+
+
+def stands_still(before: Mapping[TopicPartition, Committed], now: Mapping[TopicPartition, Committed]) -> bool:
+    """Whether both are the same offsets of the same partitions, as far as that shows at a glance."""
+    return (
+        isinstance(before, LastOffsets)
+        and isinstance(now, LastOffsets)
+        and isinstance(before.told, GroupOffsets)
+        and isinstance(now.told, GroupOffsets)
+        and before.told.offsets == now.told.offsets
+        and before.told.names == now.told.names
+        and min(now.told.offsets, default=NO_OFFSET) > NO_OFFSET
+    )
 
 
 def rows_in(positions: Mapping[TopicPartition, tuple[Row, ...]]) -> int:

@@ -1,7 +1,8 @@
 """How a group's lag in a partition changes over a while: rates in and out, from ends and positions.
 
 A `LagTrend` covers the looks of the last hours at which both the end of the log and the position are known.
-Shorter spans than `LEAST_MS` are those of a burst or of a pause, and give none.
+Shorter spans than `LEAST_MS` are those of a burst or of a pause, and give none. A group that reads in bursts
+works its lag off again and again: in between the lag grows, and only since it fell last.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,8 +18,12 @@ LONGEST_MS = 6 * 3_600_000
 _LEAST_LOOKS = 3
 _STEADY = 2 / 3
 """Of the steps from look to look, so many show no falling lag."""
-_CAUGHT_UP = 0.2
-"""Of the lag now: an earlier lag that is smaller, after a larger one, shows a group that reads in bursts."""
+_WORKED_OFF = 0.7
+"""Of an earlier lag: one that fell to that was worked off, at least in part. The store keeps few of the looks
+of an hour: the look at which a group that reads in bursts had caught up is seldom among them.
+"""
+_COMPARABLE = 0.5
+"""Of the lag now: an earlier lag that is smaller says nothing about it."""
 _CLEARLY = 1.05
 
 
@@ -31,6 +36,15 @@ class LagTrend(NamedTuple):
     reads: float
     lags: tuple[int, ...]
     """At each look, by time."""
+    worked_off: int = 0
+    """The largest earlier lag of which it worked much off."""
+    fell_at: Instant | None = None
+    """When it had last done so."""
+
+    @property
+    def grows_since(self) -> Instant:
+        """Of one that grows."""
+        return max(self.since, self.fell_at or 0)
 
     @property
     def lasted_ms(self) -> int:
@@ -46,22 +60,21 @@ class LagTrend(NamedTuple):
         """It reads, but more slowly than producers write, from look to look."""
         if self.reads <= 0 or self.writes < _CLEARLY * self.reads:
             return False
-        return grows_steadily(self.lags) and not self._in_bursts
+        if self.lags[-1] <= self.worked_off or self.track.now - self.grows_since < LEAST_MS:
+            return False  # It reads in bursts: so much it has worked off before.
+        return grows_steadily(self.lags)
 
     @property
     def shrinks(self) -> bool:
-        return self.reads > _CLEARLY * self.writes and self.lags[-1] < self.lags[0]
+        """It reads faster than producers write, from look to look."""
+        steps = [later <= earlier for earlier, later in pairwise(self.lags)]
+        is_steady = sum(steps) >= _STEADY * len(steps)
+        return self.reads > _CLEARLY * self.writes and self.lags[-1] < self.lags[0] and is_steady
 
     @property
     def caught_up_in_ms(self) -> float:
         """Of one that shrinks."""
         return self.lags[-1] / (self.reads - self.writes)
-
-    @property
-    def _in_bursts(self) -> bool:
-        large = max(self.lags[:-1])
-        later = self.lags[self.lags.index(large) + 1 : -1]
-        return any(lag <= _CAUGHT_UP * large for lag in later if large > NOISE)
 
 
 def lag_trend(track: Track) -> LagTrend | None:
@@ -80,8 +93,20 @@ def lag_trend(track: Track) -> LagTrend | None:
     reads = rate([(since, begin), (track.now, track.offset)]) if begin is not None else None
     if writes is None or reads is None:
         return None
-    lags = tuple(max(0, latest - offset) for _, latest, offset in stood if offset is not None)
-    return LagTrend(track, since, max(0.0, writes), max(0.0, reads), lags)
+    known = [(at, max(0, latest - offset)) for at, latest, offset in stood if offset is not None]
+    lags = tuple(lag for _, lag in known)
+    return LagTrend(track, since, max(0.0, writes), max(0.0, reads), lags, *_worked_off(known))
+
+
+def _worked_off(lags: Sequence[tuple[Instant, int]]) -> tuple[int, Instant | None]:
+    """The largest lag that fell, and when one fell last; lags that are small against that of now aside."""
+    least = max(NOISE + 1, _COMPARABLE * lags[-1][1])
+    high, largest, at = 0, 0, None
+    for when, lag in lags[:-1]:
+        if high >= least and lag <= _WORKED_OFF * high:
+            high, largest, at = lag, max(largest, high), when
+        high = max(high, lag)
+    return largest, at
 
 
 def grows_steadily(lags: Sequence[int]) -> bool:

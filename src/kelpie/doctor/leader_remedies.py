@@ -42,7 +42,7 @@ def _of(cluster: ClusterView, view: PartitionView) -> list[Remedy]:
         may = "it may lead" if len(heirs.to_start) == 1 else "each may lead"
         start = f"Start broker {listed(sorted(heirs.to_start), 'or')}: {may}, and nothing is lost."
         text = start + ("" if heirs.allows_unclean else lacking)
-        remedies.append(Remedy(text, said_by=_said_by(cluster, heirs.to_start)))
+        remedies.append(Remedy(text, said_by=said_by(cluster, heirs.to_start)))
     if heirs.offline:
         them = (
             f"Broker {listed(heirs.offline)} runs, but the log directory with this partition is offline there"
@@ -65,14 +65,17 @@ def _unknown(cluster: ClusterView, view: PartitionView) -> list[Remedy]:
     away = [node for node in view.replicas if not cluster.is_alive(node)]
     if not away:
         return []
-    said_by = _said_by(cluster, away)
+    said = said_by(cluster, away)
     if len(view.replicas) == 1:
         only = f"Start broker {away[0]}: it has the only replica, and nothing is lost."
-        return [Remedy(only, said_by=said_by)]
+        return [Remedy(only, said_by=said)]
     text = f"Start brokers {listed(away)}: the one that was in sync last leads again."
-    return [Remedy(text, said_by=said_by)]
+    return [Remedy(text, said_by=said)]
 
 
-def _said_by(cluster: ClusterView, nodes: Iterable[int]) -> str:
-    """KLP100 names all dead brokers, and says with which to begin."""
+def said_by(cluster: ClusterView, nodes: Iterable[int]) -> str:
+    """The code of the finding that says already that these brokers must be started; empty if there is none.
+
+    KLP100 names all dead brokers, and says with which to begin.
+    """
     return "KLP100" if all(cluster.is_alive(node) is False for node in nodes) else ""

@@ -5,30 +5,40 @@ What is not known is None, and a sum that lacks a part says so.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from itertools import repeat
+from typing import Any, NamedTuple, overload
 
+from kelpie.cluster.view import ClusterView
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import Finding
-from kelpie.doctor.positions import Track, lag, lag_ms
+from kelpie.doctor.group_positions import Positions
+from kelpie.doctor.positions import Track, lag
+from kelpie.doctor.share_positions import ShareTrack, share_tracks
+from kelpie.doctor.standings import (
+    GroupLag,
+    PartitionOverview,
+    Standing,
+    change_a_minute,
+    partition_overview,
+    standing_of,
+    trend_ends,
+)
 from kelpie.doctor.zookeeper.looks import lag_of
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.observations import Commit, GroupState, Member
 from kelpie.observations.earlier import EARLIER_SURVEY
+from kelpie.observations.positions import NO_OFFSET
 from kelpie.zookeeper.assignment import consumer_of
 
 IN_ZOOKEEPER = "zookeeper"
 """The kind of groups that ZooKeeper keeps."""
 _WITHOUT_MEMBERS = ("Empty", "Dead")
-_MINUTE_MS = 60_000
-_LEAST_SPAN_MS = 45_000
-_MOST_SPAN_MS = 20 * _MINUTE_MS
-"""Between two looks at a lag that show where it goes."""
+_NOBODY = _NOT_DESCRIBED = ("", "", "")
+_new = tuple.__new__  # PartitionOverview(...) would be a call of a Python function, for 100,000 rows.
 
 
-@dataclass(frozen=True, slots=True)
-class GroupOverview:
+class GroupOverview(NamedTuple):
     """One group, in one line."""
 
     group: str
@@ -52,37 +62,6 @@ class GroupOverview:
     """By how many records a minute the lag grows; negative: it shrinks."""
     last_commit: Instant | None
     worst: Finding | None
-
-
-class PartitionOverview(NamedTuple):
-    """One partition that a group reads."""
-
-    name: TopicPartition
-    offset: int | None
-    end: int | None
-    """Where the log ends for this group."""
-    lag: int | None
-    lag_ms: int | None
-    may_be_older: bool
-    last_commit: Instant | None
-    member_id: str = ""
-    client_id: str = ""
-    host: str = ""
-    high_watermark: int | None = None
-    stable: int | None = None
-    """The last stable offset."""
-    lag_change: float | None = None
-    """By how many records a minute the lag grows."""
-
-    @property
-    def read_uncommitted_lag(self) -> int | None:
-        """Records up to the high watermark: what a consumer may read that does not wait for transactions."""
-        return _between(self.offset, self.high_watermark)
-
-    @property
-    def read_committed_lag(self) -> int | None:
-        """Records up to the last stable offset: open transactions hold the others back."""
-        return _between(self.offset, self.stable)
 
 
 ORDERS: dict[str, Callable[[GroupOverview], Any]] = {
@@ -128,15 +107,80 @@ def group_overview(
     return _of_zookeeper(case, worst) if case.in_zookeeper else _of_kafka(case, partitions, worst)
 
 
-def partitions_of(case: Case) -> list[PartitionOverview]:
+def partitions_of(case: Case) -> Sequence[PartitionOverview]:
     """What the group reads, partition by partition, and which member reads it."""
     if case.in_zookeeper:
         return _partitions_in_zookeeper(case)
-    holders = {name: member for member in case.members or () for name in member.assigned or ()}
     names = case.reads.partitions
-    if not holders.keys() <= set(names):
+    holders = _holders(case.members) if case.members else {}
+    if case.is_share and (tracks := share_tracks(case)):
+        return [_share_partition(case, track, holders.get(track.name)) for track in tracks]
+    if holders and not holders.keys() <= set(names):
         names = tuple(sorted({*names, *holders}))
+    else:
+        standing = standing_of(case)
+        if standing is not None:
+            return StandingRows(standing, _last_commit(case), case.members or ())
     return [_partition(case, name, holders.get(name)) for name in names]
+
+
+def _holders(members: Iterable[Member]) -> dict[TopicPartition, Member]:
+    return {name: member for member in members for name in member.assigned or ()}
+
+
+def _who(holder: Member | None) -> tuple[str, str, str]:
+    return (holder.member_id, holder.client_id, holder.host) if holder is not None else _NOBODY
+
+
+class StandingRows(Sequence[PartitionOverview]):
+    """Rows of a group that commits all its partitions together; made when somebody asks for one of them.
+
+    They keep nothing else of the look that they are from.
+    """
+
+    __slots__ = ("_members", "_rows", "last_commit", "standing")
+
+    def __init__(self, standing: Standing, last_commit: Instant | None, members: Sequence[Member]) -> None:
+        self.standing = standing
+        """The same object for groups that stand at the same offsets."""
+        self.last_commit, self._members = last_commit, members
+        self._rows: list[PartitionOverview] | None = None
+
+    @property
+    def lag(self) -> GroupLag:
+        return self.standing.lag
+
+    @overload
+    def __getitem__(self, place: int) -> PartitionOverview: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[PartitionOverview]: ...
+
+    def __getitem__(self, place: int | slice) -> PartitionOverview | list[PartitionOverview]:
+        return self._made()[place]
+
+    def __iter__(self) -> Iterator[PartitionOverview]:
+        return iter(self._made())
+
+    def __len__(self) -> int:
+        return len(self.standing.names)
+
+    def __eq__(self, other: object) -> bool:
+        return self._made() == (other._made() if isinstance(other, StandingRows) else other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _made(self) -> list[PartitionOverview]:
+        if self._rows is None:
+            rows, last_commit = self.standing.rows, self.last_commit
+            who: Iterable[tuple[str, str, str]] = repeat(_NOBODY)
+            if self._members:
+                who = map(_who, map(_holders(self._members).get, self.standing.names))
+            self._rows = [
+                _new(PartitionOverview, (*row[:6], last_commit, *holder, *row[10:]))
+                for row, holder in zip(rows, who, strict=False)
+            ]
+        return self._rows
 
 
 def idle_members(case: Case) -> list[Member]:
@@ -145,40 +189,50 @@ def idle_members(case: Case) -> list[Member]:
 
 
 def _of_kafka(case: Case, partitions: Sequence[PartitionOverview], worst: Finding | None) -> GroupOverview:
-    state = _current_state(case)
+    if isinstance(partitions, StandingRows):
+        lag, last_commit = partitions.lag, partitions.last_commit
+    else:
+        lag, last_commit = _lag_of_rows(case, partitions), _last_commit(case)
+    home = case.offsets_partition
+    coordinator = case.cluster.once(_leader, home) if home is not None else None
+    state = None if coordinator is None and case.is_cut_off else _described_now(case.states)
+    return _new(
+        GroupOverview,
+        (
+            case.group,
+            *((state.kind, state.state, state.protocol) if state is not None else _NOT_DESCRIBED),
+            _member_count(state),
+            coordinator,
+            home.partition if home is not None else None,
+            lag.records,
+            lag.is_whole,
+            lag.ms,
+            lag.may_be_older,
+            lag.change,
+            last_commit,
+            worst,
+        ),
+    )
+
+
+def _leader(cluster: ClusterView, home: TopicPartition) -> int | None:
+    return cluster.leader_of(home)
+
+
+def _lag_of_rows(case: Case, partitions: Sequence[PartitionOverview]) -> GroupLag:
     read = case.reads.partitions
     if len(partitions) > len(read):  # A member may still have a partition of a topic that is gone.
         names = set(read)
         partitions = [row for row in partitions if row.name in names]
-    known = [row.lag for row in partitions if row.lag is not None]
-    ages = [(row.lag_ms, row.may_be_older) for row in partitions if row.lag_ms is not None]
-    oldest = max(ages, default=None)
-    changes = [row.lag_change for row in partitions if row.lag_change is not None]
-    home = case.offsets_partition
-    return GroupOverview(
-        group=case.group,
-        kind=state.kind if state is not None else "",
-        state=state.state if state is not None else "",
-        protocol=state.protocol if state is not None else "",
-        members=_member_count(state),
-        coordinator=case.cluster.coordinator_of(case.group),
-        offsets_partition=home.partition if home is not None else None,
-        lag=sum(known) if known else None,
-        lag_is_whole=len(known) == len(partitions),
-        lag_ms=oldest[0] if oldest is not None else None,
-        may_be_older=oldest is not None and oldest[1],
-        lag_change=sum(changes) if changes else None,
-        last_commit=max(filter(None, map(_last_time, case.commits.values())), default=None),
-        worst=worst,
-    )
+    return GroupLag.of(partitions)
 
 
-def _current_state(case: Case) -> GroupState | None:
-    """As described now. What an earlier survey saw, or a coordinator that is gone, may no longer be so."""
-    if case.is_cut_off:
-        return None
-    rows = (row for row in reversed(case.states) if not row.error and row.source != EARLIER_SURVEY)
-    return next(rows, None)
+def _described_now(states: Sequence[GroupState]) -> GroupState | None:
+    """What an earlier survey saw may no longer be so; nor what a coordinator said that is gone."""
+    for row in reversed(states):
+        if not row.error and row.source != EARLIER_SURVEY:
+            return row
+    return None
 
 
 def _member_count(state: GroupState | None) -> int | None:
@@ -190,45 +244,44 @@ def _member_count(state: GroupState | None) -> int | None:
 
 def _change(track: Track, left: int) -> float | None:
     """Records a minute, from the last look that is long enough ago until now. `left`: the lag now."""
-    earliest, latest = track.now - _MOST_SPAN_MS, track.now - _LEAST_SPAN_MS
-    for end in reversed(track.ends):
-        if end.at is None or not earliest <= end.at <= latest:
-            continue
-        offset = track.offset_at(end.at)
+    for at, end in trend_ends(track.ends, track.now):
+        offset = track.offset_at(at)
         before = lag(offset, end) if offset is not None else None
         if before is not None:
-            return (left - before) * _MINUTE_MS / (track.now - end.at)
+            return change_a_minute(left - before, track.now - at)
     return None
+
+
+def _share_partition(case: Case, track: ShareTrack, holder: Member | None) -> PartitionOverview:
+    """Its start is what Kafka's own tool shows, too: all records before it are done."""
+    start = track.position.start
+    return _partition(case, track.name, holder)._replace(
+        offset=start if start >= 0 else None, end=track.end, lag=track.waiting
+    )
 
 
 def _partition(case: Case, name: TopicPartition, holder: Member | None) -> PartitionOverview:
     track = case.track(name)
-    left, end = track.lag, track.end
-    age = None if left is None else lag_ms(track, left)
-    return PartitionOverview(
-        name,
-        track.offset if track.offset >= 0 else None,
-        track.offset + left if left else end.latest if end is not None else None,
-        left,
-        age[0] if age is not None else None,
-        age is not None and age[1],
-        _last_time(case.commits.get(name, ())),
-        holder.member_id if holder is not None else "",
-        holder.client_id if holder is not None else "",
-        holder.host if holder is not None else "",
-        end.latest if end is not None and end.latest >= 0 else None,
-        end.stable if end is not None and end.stable >= 0 else None,
-        None if left is None else _change(track, left),
-    )
+    left = track.lag
+    row = partition_overview(track, left, None if left is None else _change(track, left))
+    member_id, client_id, host = _who(holder)
+    last_commit = _last_time(case.commits.get(name, ()))
+    return row._replace(last_commit=last_commit, member_id=member_id, client_id=client_id, host=host)
+
+
+def _last_commit(case: Case) -> Instant | None:
+    """In any partition."""
+    if isinstance(case.commits, Positions):
+        for run in reversed(case.commits.runs):
+            if max(run.offsets) > NO_OFFSET:
+                return run.at
+        return None
+    return max(filter(None, map(_last_time, case.commits.values())), default=None)
 
 
 def _last_time(commits: Sequence[Commit]) -> Instant | None:
     """Of the newest commit that is no removal. They are by time, those without one first."""
     return next((row.at for row in reversed(commits) if not row.removed), None)
-
-
-def _between(offset: int | None, end: int | None) -> int | None:
-    return None if offset is None or end is None else max(0, end - offset)
 
 
 def _of_zookeeper(case: Case, worst: Finding | None) -> GroupOverview:

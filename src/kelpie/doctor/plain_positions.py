@@ -43,8 +43,14 @@ class ReadPartition(NamedTuple):
 class ReadTogether:
     """Partitions that a group reads: most groups read the same ones as many others."""
 
-    def __init__(self, partitions: Mapping[TopicPartition, ReadPartition], of_topics: int) -> None:
-        self.names = tuple(partitions)
+    def __init__(
+        self,
+        names: tuple[TopicPartition, ...],
+        partitions: Mapping[TopicPartition, ReadPartition],
+        of_topics: int,
+    ) -> None:
+        self.names = names
+        """Rows of surveys have the same object: then it takes no time to see that it is the same."""
         self.partitions = list(partitions.values())
         self.of_topics = of_topics
         """Signs of a group that has offsets in all of these partitions and in no others."""
@@ -57,8 +63,10 @@ class ReadTogether:
         self._is_plain = not self.signs & ANYWHERE and all(
             partition.latest >= 0 and partition.start <= partition.latest for partition in self.partitions
         )
-        self._orders: dict[tuple[TopicPartition, ...], Callable[[Any], Any] | None] = {}
-        """Brokers tell the partitions of a group in another order than that in which it commits them."""
+        self._orders: dict[int, tuple[tuple[TopicPartition, ...], Callable[[Any], Any] | None]] = {}
+        """Brokers tell the partitions of a group in another order than that in which it commits them. By id,
+        because thousands of groups share the names: their hash is that of each partition.
+        """
         self._epoch_signs: dict[tuple[int, ...], int | None] = {}
 
     def signs_of_plain(self, case: Case) -> int | None:
@@ -70,12 +78,12 @@ class ReadTogether:
             and committed.told.offsets == self._latest
             and isinstance(commits, Positions)
             and isinstance(looks, Positions)
-            and not _has_errors(committed.told)
+            and not has_errors(committed.told)
             and self._only_grow(commits.runs)
             and self._only_grow(looks.runs)
         ):
             return None
-        ids = _topic_ids(commits.runs[-1]) if commits.runs else ()
+        ids = topic_ids(commits.runs[-1]) if commits.runs else ()
         if any(ids) and self._in_order(commits.runs[-1].names, ids) != self._topic_ids:
             return None
         epochs = _leader_epochs(committed.told)
@@ -96,8 +104,9 @@ class ReadTogether:
     def _only_grow(self, runs: Sequence[Run[Commit] | Run[Committed]]) -> bool:
         """Whether the offsets never went back, and are the present ones in the last run."""
         before: tuple[int, ...] | None = None
+        names = self.names
         for run in runs:
-            offsets = self._in_order(run.names, run.offsets)
+            offsets = run.offsets if run.names is names else self._in_order(run.names, run.offsets)
             if offsets is None or run.at is None:
                 return False
             if before is not None and before != offsets and not all(map(le, before, offsets)):
@@ -109,22 +118,28 @@ class ReadTogether:
 
     def _in_order(self, names: tuple[TopicPartition, ...], values: tuple[T, ...]) -> tuple[T, ...] | None:
         """Values for these partitions, in the order of `self.names`. None: these are others."""
-        if names == self.names:
+        if names is self.names:
             return values
-        if names not in self._orders:
-            numbers = {name: number for number, name in enumerate(names)}
-            is_same = len(numbers) == len(names) and numbers.keys() == set(self.names)
-            self._orders[names] = itemgetter(*(numbers[name] for name in self.names)) if is_same else None
-        order = self._orders[names]
+        known = self._orders.get(id(names))
+        if known is None:
+            if names == self.names:
+                return values
+            known = self._orders[id(names)] = names, self._order_of(names)
+        order = known[1]
         return None if order is None else order(values)
+
+    def _order_of(self, names: tuple[TopicPartition, ...]) -> Callable[[Any], Any] | None:
+        numbers = {name: number for number, name in enumerate(names)}
+        is_same = len(numbers) == len(names) and numbers.keys() == set(self.names)
+        return itemgetter(*(numbers[name] for name in self.names)) if is_same else None
 
 
 def were_told_twice(looks: Mapping[TopicPartition, tuple[Committed, ...]]) -> bool:
     """Whether two surveys told the offsets of a plain group."""
-    return isinstance(looks, Positions) and len(looks.runs) > 1 and not any(map(_has_errors, looks.runs[-2:]))
+    return isinstance(looks, Positions) and len(looks.runs) > 1 and not any(map(has_errors, looks.runs[-2:]))
 
 
-def _has_errors(told: Run[Committed]) -> bool:
+def has_errors(told: Run[Committed]) -> bool:
     return not isinstance(told, GroupOffsets) and any(row.error for row in told.rows)
 
 
@@ -134,5 +149,5 @@ def _leader_epochs(told: Run[Committed]) -> tuple[int, ...]:
     return tuple(row.leader_epoch for row in told.rows)
 
 
-def _topic_ids(run: Run[Commit]) -> tuple[str, ...]:
+def topic_ids(run: Run[Commit]) -> tuple[str, ...]:
     return run.topic_ids if isinstance(run, GroupCommits) else tuple(row.topic_id for row in run.rows)

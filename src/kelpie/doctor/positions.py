@@ -42,6 +42,10 @@ UNKNOWN_RHYTHM_MS = 120_000
 """A member with fewer than three commits may belong to Kafka Connect, which commits once a minute by default
 (offset.flush.interval.ms), or to Kafka Streams (30 s).
 """
+POLL_INTERVAL_MS = 300_000
+"""As long as a consumer may work between two polls, unless set otherwise (max.poll.interval.ms). One that
+commits after each poll commits within that time, or is no member any more.
+"""
 CLOCKS_APART_MS = 60_000
 """The clocks of brokers and of the surveying machine differ by less than that."""
 _MOST_GAPS_OF_TEN = 0.9
@@ -152,6 +156,8 @@ class IllPeriod(NamedTuple):
     began: Instant
     seen: Instant
     """When it was last found so."""
+    code: str = ""
+    """Of the finding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,3 +301,11 @@ def lag_ms(track: Track, left: int | None = None) -> tuple[int, bool] | None:
     if newest is not None and newest.last_written is not None:
         known.append(newest.last_written)
     return (max(0, track.now - min(known)), True) if known else None
+
+
+def keeps_up(track: Track, within_ms: int) -> bool:
+    """Whether it has read all but what came in so lately. With a backlog, a member may be busy for long."""
+    if track.is_behind is False:
+        return True
+    age = lag_ms(track)
+    return age is not None and age[0] < within_ms and not age[1]

@@ -1,10 +1,9 @@
 """What all renderers say alike of a diagnosis: the verdict, what it hits, what is not known."""
 
-from collections import defaultdict
 from dataclasses import dataclass
 
 from kelpie.doctor.chapters import Chapter, Part, chapters, presentation_of
-from kelpie.doctor.diagnosis import Diagnosis, Open, groups_of
+from kelpie.doctor.diagnosis import Diagnosis, groups_of
 from kelpie.doctor.finding import Severity
 from kelpie.model.numbers import whole_number
 from kelpie.model.words import counted, first_of, listed, numbered, ranges
@@ -23,17 +22,6 @@ class BlastRadius:
     dead_brokers: tuple[int, ...]
     leaderless: tuple[int, ...]
     """Partitions of the offsets topic without a leader, also those that no known group lives on."""
-
-
-@dataclass(frozen=True, slots=True)
-class OpenQuestion:
-    """What a rule could not decide, for all groups for which it lacks the same."""
-
-    code: str
-    name: str
-    missing: tuple[str, ...]
-    groups: tuple[str, ...]
-    """Empty: it concerns the cluster."""
 
 
 def verdict(diagnosis: Diagnosis) -> str:
@@ -92,7 +80,9 @@ def _all_well(diagnosis: Diagnosis) -> str:
     unknown = unjudged(diagnosis)
     if unknown:
         others = "; nothing wrong was seen with the others" if len(unknown) < total else ""
-        return f"UNDETERMINED: {len(unknown)} of {counted(total, 'group')} could not be judged{others}."
+        names = first_of(unknown, _MANY)
+        of = counted(total, "group")
+        return f"UNDETERMINED: {len(unknown)} of {of} could not be judged ({names}){others}."
     known = ", besides what is acknowledged" if diagnosis.findings else ""
     return f"OK: nothing wrong was found with {counted(total, 'group')}{known}."
 
@@ -105,9 +95,11 @@ def unjudged(diagnosis: Diagnosis) -> tuple[str, ...]:
     """Groups of which not even the coordinator is known, or of a kind that no rule judges: silence about them
     is no good news.
     """
-    groups = {question.group for question in diagnosis.open if presentation_of(question.code).is_essential}
-    groups |= set(diagnosis.of_other_kinds)
-    return tuple(sorted(group for group in groups if group is not None))
+    groups = set(diagnosis.of_other_kinds)
+    for question in diagnosis.open:
+        if presentation_of(question.code).is_essential:
+            groups.update(question.groups)
+    return tuple(sorted(groups))
 
 
 def is_judged(diagnosis: Diagnosis) -> bool:
@@ -157,19 +149,6 @@ def blast_radius(diagnosis: Diagnosis) -> BlastRadius:
     )
 
 
-def open_questions(diagnosis: Diagnosis) -> tuple[OpenQuestion, ...]:
-    """Those that lack the same are one, by code."""
-    by_missing: defaultdict[tuple[str, tuple[str, ...]], list[Open]] = defaultdict(list)
-    for row in diagnosis.open:
-        by_missing[row.code, row.missing].append(row)
-    return tuple(
-        OpenQuestion(
-            code, rows[0].name, missing, tuple(sorted(row.group for row in rows if row.group is not None))
-        )
-        for (code, missing), rows in sorted(by_missing.items())
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class Want:
     """Something that is missing, the codes that need it, and for how many groups."""
@@ -188,7 +167,7 @@ def missing_by_want(diagnosis: Diagnosis) -> list[Want]:
     silent = {each.group for each in diagnosis.findings if presentation_of(each.code).silences}
     codes: dict[str, set[str]] = {}
     whom: dict[str, set[str]] = {}
-    for question in open_questions(diagnosis):
+    for question in diagnosis.open:
         groups = set(question.groups) - silent
         if question.groups and not groups:
             continue

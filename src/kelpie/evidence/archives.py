@@ -24,6 +24,7 @@ from typing import IO, Any
 from kelpie.evidence.xz_stream import NeedsMemory, XzStream
 from kelpie.model.time import Instant, plausible
 from kelpie.observations import Unasked
+from kelpie.places import Place
 
 _PIECE = 1 << 20
 _LARGEST_TAR_HEADER = 1 << 20
@@ -126,7 +127,7 @@ def is_archive(head: bytes) -> Archive | None:
     return Archive.TAR if head[_TAR_MAGIC_AT : _TAR_MAGIC_AT + 5] == b"ustar" else None
 
 
-def unpack(path: Path, name: str, kind: Archive, folder: Path, budget: Budget) -> Iterator[Packed | Unasked]:
+def unpack(path: Place, name: str, kind: Archive, folder: Path, budget: Budget) -> Iterator[Packed | Unasked]:
     """The files of an archive. A damaged archive yields the files before the damage, and a reason."""
     try:
         if kind is Archive.ZIP:
@@ -145,12 +146,12 @@ def unpack(path: Path, name: str, kind: Archive, folder: Path, budget: Budget) -
 
 
 def _compressed(
-    path: Path, name: str, kind: Archive, folder: Path, budget: Budget
+    path: Place, name: str, kind: Archive, folder: Path, budget: Budget
 ) -> Iterator[Packed | Unasked]:
     opener: Any = {Archive.GZIP: gzip.open, Archive.XZ: XzStream, Archive.BZIP2: bz2.open}[kind]
-    with opener(path) as stream:
+    with path.open("rb") as file, opener(file) as stream:
         head = stream.read(512)
-    with opener(path) as stream:
+    with path.open("rb") as file, opener(file) as stream:
         if is_archive(head) is Archive.TAR:
             yield from _tar(stream, name, folder, budget)
             return
@@ -241,9 +242,9 @@ def _not_read(member: tarfile.TarInfo, inside: str) -> Unasked:
     return Unasked("file", inside, f"It is a {kind} in an archive, and is not read.", source=inside)
 
 
-def _zip(path: Path, name: str, folder: Path, budget: Budget) -> Iterator[Packed | Unasked]:
+def _zip(path: Place, name: str, folder: Path, budget: Budget) -> Iterator[Packed | Unasked]:
     broken = 0
-    with _ZipFile(io.FileIO(path)) as file, zipfile.ZipFile(file) as archive:
+    with _ZipFile(path.open("rb").detach()) as file, zipfile.ZipFile(file) as archive:
         for member in archive.infolist():
             if member.is_dir():
                 budget.take_file()

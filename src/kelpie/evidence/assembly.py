@@ -6,7 +6,6 @@ read first; then `add_outputs` dates all outputs of one batch and joins what sev
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from kelpie.evidence import properties
 from kelpie.evidence.dating import Dated, date_outputs, in_order, stamped
@@ -100,8 +99,7 @@ def _joined_by_time(same: list[tuple[Dated, GroupState]]) -> Iterator[tuple[Date
 
 
 def _joined(best: GroupState, other: GroupState) -> GroupState:
-    return replace(
-        best,
+    return best._replace(
         state=best.state or other.state,
         kind=other.kind if other.members and not best.members else best.kind,
         protocol=best.protocol or other.protocol,

@@ -163,7 +163,7 @@ def stamped(observations: Observations, at: Instant | None) -> Observations:
         partitions=[row._replace(at=at) for row in observations.partitions],
         listings=[replace(row, at=at) for row in observations.listings],
         answers=[replace(row, at=at) for row in observations.answers],
-        states=[replace(row, at=at) for row in observations.states],
+        states=[row._replace(at=at) for row in observations.states],
         committed=[row._replace(at=at) for row in observations.committed],
         ends=[row._replace(at=at) for row in observations.ends],
         zookeeper_groups=[replace(row, at=at) for row in observations.zookeeper_groups],

@@ -7,7 +7,7 @@ that is broken or would fill the disk: each becomes an `Unasked` row, and the ot
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,6 +16,8 @@ from kelpie.evidence.archives import Budget, is_archive, unpack
 from kelpie.evidence.unreadable import unreadable, why
 from kelpie.model.time import Instant, plausible
 from kelpie.observations import Unasked
+from kelpie.places import Place, RemotePath
+from kelpie.places.stores import UNNAMED
 
 DEEPEST_FOLDER = 40
 DEEPEST_ARCHIVE = 3
@@ -31,7 +33,7 @@ class EvidenceFile:
 
     name: str
     """From the folder that was given: "clients/app.log", "case.tar.gz/clients/app.log"."""
-    path: Path
+    path: Place
     """Where its bytes are."""
     size: int
     modified: Instant | None
@@ -50,20 +52,49 @@ class EvidenceFile:
 class Search:
     """Goes through files and folders; `unasked` says what could not be opened, and why."""
 
-    def __init__(self, folder: Path, budget: Budget) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        budget: Budget,
+        is_known: Callable[[RemotePath, int, Instant | None], bool] = lambda *_: False,
+    ) -> None:
+        """`is_known`: files of a store, by path, size and time of change, that need not be opened."""
         self._folder = folder
+        self._is_known = is_known
         self._budget = budget
         self._seen: set[tuple[int, int]] = set()
         self._root = Path()
         self.unasked: list[Unasked] = []
 
-    def files(self, paths: Iterable[Path]) -> Iterator[EvidenceFile]:
+    def files(self, paths: Iterable[Place]) -> Iterator[EvidenceFile]:
         """All regular files below the paths, in the order of their names, each once."""
         roots = list(paths)
         for root, name in zip(roots, _names(roots), strict=True):
             alone = len(roots) == 1 and root.is_dir()
+            if isinstance(root, RemotePath):
+                yield from self._list(root, "" if alone else name)
+                continue
             self._root = Path(os.path.realpath(root))
             yield from self._visit(root, "" if alone else name, 0)
+
+    def _list(self, root: RemotePath, name: str) -> Iterator[EvidenceFile]:
+        """The files that a store holds: it has neither links nor devices, and lists them all at once."""
+        try:
+            status = root.stat()
+            found = [*root.files()] if status.is_folder else [(root, status)]
+        except OSError as error:
+            self._skip(name or str(root), f"It cannot be opened: {why(error)}.")
+            return
+        for path, entry in sorted(found, key=lambda each: each[0].parts):
+            if _UNFINISHED.fullmatch(path.name) or path.name.startswith(UNNAMED):
+                continue
+            inside = _printable(path.relative_to(root)) if path != root else ""
+            below = "/".join(filter(None, (name, inside)))
+            changed = _milliseconds(entry.st_mtime)
+            if self._is_known(path, entry.st_size, changed):
+                yield EvidenceFile(below, path, entry.st_size, changed, b"")
+            else:
+                yield from self._open(path, below, changed, entry.st_size)
 
     def _visit(self, path: Path, name: str, depth: int) -> Iterator[EvidenceFile]:
         if depth and path.is_symlink() and not _leads_into(path, self._root):
@@ -104,7 +135,7 @@ class Search:
             )
 
     def _open(
-        self, path: Path, name: str, modified: Instant | None, size: int, nested: int = 0
+        self, path: Place, name: str, modified: Instant | None, size: int, nested: int = 0
     ) -> Iterator[EvidenceFile]:
         try:
             with path.open("rb") as file:
@@ -140,7 +171,7 @@ def _milliseconds(seconds: float) -> Instant | None:
     return plausible(int(seconds * 1000)) if seconds > _EARLIEST else None
 
 
-def _names(roots: Sequence[Path]) -> list[str]:
+def _names(roots: Sequence[Place]) -> list[str]:
     """The end of each path, long enough to be unique: disks of brokers are all called data."""
     whole = [root.absolute().parts for root in roots]
     for length in range(1, max(map(len, whole), default=1)):

@@ -16,6 +16,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 
 from kelpie.evidence.files import HEAD_SIZE, EvidenceFile
 from kelpie.evidence.unreadable import unreadable
@@ -257,9 +258,9 @@ def _content(file: EvidenceFile, observations: Observations) -> memoryview:
     """The bytes of a file. Only very large files are mapped: a reader dies if a mapped file is shortened."""
     try:
         with file.path.open("rb") as opened:
-            if file.size > _LARGEST_READ:
+            if file.size > _LARGEST_READ and isinstance(file.path, Path):
                 return memoryview(mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ))
-            return memoryview(opened.read(_LARGEST_READ))
+            return memoryview(opened.read(file.size))
     except OSError as error:
         observations.unasked.append(Unasked("file", file.name, unreadable(error), source=file.name))
     except ValueError:

@@ -6,6 +6,10 @@ offsets topic are taken from all snapshots, wherever a leader changed. For a gro
 more, the last snapshot with its committed offsets counts, too.
 
 Of surveys in which no broker answered only the last counts, and only if it is newer than all others.
+
+The earlier ones are chosen among those that `lasting` leaves: the older, the fewer. What it drops it would
+also drop after any later snapshot. So whoever keeps only these, and the headers of the others, as the rounds
+of the pipeline do, chooses what one chooses who has all.
 """
 
 from collections import Counter
@@ -18,6 +22,21 @@ from kelpie.observations.earlier import best_views, kept, minute
 
 MOST_RECENT = 8
 """So many snapshots right before the newest one count, besides those chosen by age."""
+_MINUTE = 60_000
+_HOUR = 60 * _MINUTE
+_SPANS_MS = (
+    (30 * _MINUTE, 10 * _MINUTE),
+    (3 * _HOUR, _HOUR),
+    (24 * _HOUR, 8 * _HOUR),
+    (7 * 24 * _HOUR, 24 * _HOUR),
+)
+"""Up to this age, the first snapshot of each such period lasts. Each period is a part of the next one, so the
+first of a long one is the first of a short one, too.
+"""
+REMEMBERED_MS = 8 * 24 * _HOUR
+"""Older headers change nothing: they are not in one period with a snapshot that may last."""
+_ALL_MS = 7 * _MINUTE
+"""All that are younger last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +83,38 @@ def choose(headers: Mapping[str, Header], cluster: str | None = None) -> Choice:
             (answered if header.answered else failed).append(name)
     newest = answered[-1]
     end = headers[newest].ended
-    kept_times = kept((headers[name].ended for name in answered), end)
+    left = lasting({name: headers[name] for name in answered})
+    kept_times = kept((headers[name].ended for name in answered if name in left), end)
     recent = answered[-MOST_RECENT - 1 :]
-    earlier = [name for name in answered[:-1] if headers[name].ended in kept_times or name in recent]
+    earlier = [
+        name
+        for name in answered[:-1]
+        if (name in left and headers[name].ended in kept_times) or name in recent
+    ]
     late = [name for name in failed if headers[name].ended > end]
     return Choice(newest, tuple(earlier), tuple(late[-1:]), tuple(answered), tuple(foreign), mine)
+
+
+def lasting(headers: Mapping[str, Header]) -> set[str]:
+    """Names of the snapshots that may be chosen, now or later. Of each cluster, and of failed ones, apart."""
+    by_kind: dict[tuple[str, bool], list[str]] = {}
+    for name in _in_order(headers):
+        by_kind.setdefault((headers[name].cluster, bool(headers[name].answered)), []).append(name)
+    last: set[str] = set()
+    for names in by_kind.values():
+        last.update(names[-MOST_RECENT - 1 :])
+        end = headers[names[-1]].ended
+        first: dict[tuple[int, int], str] = {}
+        for name in names:
+            for _, length in _SPANS_MS:
+                first.setdefault((length, headers[name].ended // length), name)
+        for name in names:
+            ended = headers[name].ended
+            period = next((length for age, length in _SPANS_MS if end - ended < age), None)
+            is_first = period is not None and first[period, ended // period] == name
+            if is_first or end - ended < _ALL_MS:
+                last.add(name)
+    return last
 
 
 def _in_order(headers: Mapping[str, Header]) -> list[str]:
@@ -90,6 +136,10 @@ def failed_row(row: Unasked) -> Unasked:
     return replace(row, at=None, reason=f"{row.reason.rstrip('.')} ({minute(row.at)}).")
 
 
+def is_change(before: PartitionView | None, view: PartitionView) -> bool:
+    return before is None or (before.leader, before.replicas) != (view.leader, view.replicas)
+
+
 class LeaderChanges:
     """Leaders of the offsets topic over time: one view of each partition, kept where the leader changed.
 
@@ -105,9 +155,9 @@ class LeaderChanges:
         best = best_views(views)
         for partition, view in best.items():
             before = self._last.get(partition)
-            if before is None or (before.leader, before.replicas) != (view.leader, view.replicas):
+            if is_change(before, view):
                 self._changes.append(view)
-        self._last = best or self._last
+            self._last[partition] = view
 
     def rows(self) -> list[PartitionView]:
         """All changes, then the last views. They name no broker as source, as outputs of tools do."""

@@ -14,14 +14,15 @@ import io
 import json
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
-from pathlib import Path
 from typing import IO, Any
 
 from kelpie.model.time import Instant
 from kelpie.observations import Observations
 from kelpie.observations.checking import fits
 from kelpie.observations.encoding import KINDS, decode, encode, rows_of
+from kelpie.places import Place
 
 FORMAT = "kelpie survey"
 VERSION = 1
@@ -80,7 +81,7 @@ def header_of(head: bytes) -> Header:
     return parse_header(line)
 
 
-def read_snapshot(path: Path, wanted: Callable[[str], bool] = lambda _: True) -> Iterator[tuple[str, Any]]:
+def read_snapshot(path: Place, wanted: Callable[[str], bool] = lambda _: True) -> Iterator[tuple[str, Any]]:
     """The rows with their kinds, in order. Raises Torn, at the latest at the end.
 
     `wanted` decides by the beginning of each line whether the line is parsed.
@@ -90,7 +91,7 @@ def read_snapshot(path: Path, wanted: Callable[[str], bool] = lambda _: True) ->
 
 
 def read_plain(
-    path: Path, wanted: Callable[[str], bool] = lambda _: True
+    path: Place, wanted: Callable[[str], bool] = lambda _: True
 ) -> Iterator[tuple[str, dict[str, Any], str]]:
     """As `read_snapshot`, but not decoded: kind, fields, and the fields as JSON text."""
     count = 0
@@ -151,8 +152,14 @@ def beginning(head: bytes) -> bytes:
         return b""
 
 
-def _opened(path: Path) -> IO[bytes]:
+@contextmanager
+def _opened(path: Place) -> Iterator[IO[bytes]]:
     """Opens a snapshot, also one that a person has decompressed."""
     with path.open("rb") as file:
         packed = file.read(2) == _GZIP
-    return io.BufferedReader(gzip.open(path, "rb")) if packed else path.open("rb")
+        file.seek(0)
+        if packed:
+            with io.BufferedReader(gzip.open(file, "rb")) as unpacked:
+                yield unpacked
+        else:
+            yield file

@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from kelpie.evidence.snapshot_choice import Choice, LeaderChanges, choose, failed_row, other_cluster
@@ -12,12 +11,13 @@ from kelpie.evidence.unreadable import unreadable
 from kelpie.observations import OFFSETS_TOPIC, Observations, Unasked
 from kelpie.observations.earlier import EARLIER_KINDS, earlier_rows
 from kelpie.observations.encoding import KNOWN, add, gathered
+from kelpie.places import Place
 
 _MOST_TRIES = 10
 
 
 class Snapshot(NamedTuple):
-    path: Path
+    path: Place
     header: Header
 
 

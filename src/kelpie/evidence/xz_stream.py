@@ -6,8 +6,6 @@ Python's own `lzma.open` grants that.
 
 import lzma
 from collections.abc import Iterator
-from pathlib import Path
-from types import TracebackType
 from typing import IO, Self
 
 MOST_MEMORY = 160 * 1024**2
@@ -22,18 +20,15 @@ class NeedsMemory(Exception):
 class XzStream:
     """One stream of xz, or several in a row, as a file to read from."""
 
-    def __init__(self, path: Path) -> None:
-        self._file = path.open("rb")
-        self._pieces = _unpacked(self._file)
+    def __init__(self, file: IO[bytes]) -> None:
+        self._pieces = _unpacked(file)
         self._left = b""
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._file.close()
+    def __exit__(self, *_: object) -> None:
+        """As with gzip, whoever opened the file closes it."""
 
     def read(self, size: int) -> bytes:
         """As many bytes as were asked for, or fewer at the end. Raises NeedsMemory, LZMAError or EOFError."""

@@ -18,7 +18,6 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from kelpie.evidence.snapshot_files import beginning
@@ -26,6 +25,7 @@ from kelpie.evidence.zookeeper_listings import looks_like_listing, read_listing
 from kelpie.model.time import Instant, plausible
 from kelpie.observations import Observations
 from kelpie.observations.zookeeper_tree import ZooKeeperNode, observe_nodes
+from kelpie.places import Place
 
 FORMAT = "kelpie zookeeper"
 VERSION = 1
@@ -103,7 +103,7 @@ def is_dump(head: bytes) -> bool:
     return looks_like_listing(lines) or any(map(_asked, lines))
 
 
-def read_dump(path: Path) -> Dump:
+def read_dump(path: Place) -> Dump:
     """Raises NoDump, OSError."""
     with path.open("rb") as file:
         data = file.read(LARGEST + 1)

@@ -3,12 +3,11 @@
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, Self, TypeVar
 
 from kelpie.acknowledgements import Acknowledgements, UnreadableAcknowledgements
-from kelpie.client.admin.admin import Admin
-from kelpie.client.admin.asking import few_collections
 from kelpie.client.client_errors import ClientError
+from kelpie.client.garbage import few_collections
 from kelpie.client.history import BYTES_PER_PARTITION, read_history
 from kelpie.client.nodes import Nodes
 from kelpie.client.settings import Settings
@@ -19,10 +18,11 @@ from kelpie.doctor.cases import build
 from kelpie.doctor.chapters import presentation_of
 from kelpie.doctor.diagnosis import Cost, Diagnosis, diagnose_all
 from kelpie.doctor.finding import Finding, Severity
+from kelpie.examination.kept_answers import KeptAnswers
 from kelpie.examination.memory import Recollection, addresses_of
 from kelpie.model.selection import Selection
 from kelpie.model.time import Instant
-from kelpie.observations import Committed, Illness, Observations, Unasked
+from kelpie.observations import Committed, Illness, LogEnds, Observations, Unasked
 from kelpie.observations.group_offsets import GroupOffsets
 from kelpie.store import Store
 
@@ -63,6 +63,14 @@ class Examination:
     """Ask less: no log ends of the past, a shorter history, topics as two brokers see them."""
     zookeeper: ZooKeeperPlace | None = None
     """A ZooKeeper to ask as well, or alone."""
+    kept: KeptAnswers | None = None
+    """What looks leave to each other (`repeated`). None: each look asks everything."""
+
+    def repeated(self) -> Self:
+        """The same, for one look after the other: a look does not ask again what the last one has answered
+        for now.
+        """
+        return replace(self, kept=KeptAnswers())
 
     async def examine(self) -> Examined:
         """Surveys the cluster and judges. A cluster that does not answer is a diagnosis, too."""
@@ -115,6 +123,8 @@ class Examination:
                 if self.store is not None
                 else None
             )
+            if self.kept is not None:
+                self.kept.begin(nodes.cluster_id)
             rows = await self._survey(nodes, memory.rows if memory is not None else Observations())
             name, earlier = memory.settled(rows) if memory is not None else ("", Observations())
             cost = Cost(nodes.counters.requests, nodes.counters.bytes_in, dict(nodes.counters.by_api))
@@ -142,6 +152,8 @@ class Examination:
         settings = self.settings or (Settings.of(",".join(addresses)) if addresses else None)
         if not names or settings is None:
             return Observations()
+        from kelpie.client.admin.admin import Admin  # noqa: PLC0415 - only with ZooKeeper, and it is large.
+
         try:
             async with await Nodes.open(settings) as nodes:
                 ends = await Admin(nodes, clock=self.clock).log_ends(names)
@@ -158,7 +170,8 @@ class Examination:
         read = {row.topic for row in self._of_chosen(earlier.committed)}
         together = {row.names for row in self._of_chosen(earlier.group_offsets)}
         read.update(name.topic for names in together for name in names)
-        options = self._options(earlier)
+        began = self.clock()
+        options, past_ends = self._options(earlier, began)
         observations = await survey(
             nodes,
             groups=self.groups,
@@ -167,7 +180,11 @@ class Examination:
             options=options,
             now=self.clock,
             by_group=True,
+            fresh=self.kept.fresh(began) if self.kept is not None else None,
         )
+        if self.kept is not None:
+            self.kept.take(observations, past_ends, began)
+            observations.ends += past_ends
         history_bytes = self.history_bytes
         if history_bytes is not None and any(broker.alive for broker in observations.brokers):
             groups = self.groups
@@ -175,7 +192,14 @@ class Examination:
                 groups = None if groups.is_all else groups.chosen(_names(observations))
             if self.gentle:
                 history_bytes = min(history_bytes, _GENTLE_HISTORY)
-            history = await read_history(nodes, observations, history_bytes, groups=groups, by_request=True)
+            history = await read_history(
+                nodes,
+                observations,
+                history_bytes,
+                groups=groups,
+                by_request=True,
+                kept=self.kept.history if self.kept is not None else None,
+            )
             observations.add(history)
         return observations
 
@@ -189,17 +213,24 @@ class Examination:
         chosen = frozenset(names)  # There may be thousands of groups, and ten rows of each.
         return (row for row in rows if row.group in chosen)
 
-    def _options(self, earlier: Observations) -> SurveyOptions:
-        """What earlier surveys have seen of the past is not asked for again."""
+    def _options(self, earlier: Observations, now: Instant) -> tuple[SurveyOptions, list[LogEnds]]:
+        """What earlier surveys have seen of the past is not asked for again, nor what they have asked: those
+        ends of logs come along.
+        """
         if self.gentle:
-            return SurveyOptions(look_back_s=(), most_views=0)
-        now = self.clock()
-        ages = [now - at for at in {row.at for row in earlier.ends} if at is not None]
-        options = SurveyOptions()
-        uncovered = tuple(
-            back for back in options.look_back_s if not any(back * 500 <= age <= back * 2000 for age in ages)
-        )
-        return replace(options, look_back_s=uncovered)
+            return SurveyOptions(look_back_s=(), most_views=0), []
+        times = {row.at for row in earlier.ends if row.at is not None}
+        uncovered: list[int] = []
+        asked_before: list[LogEnds] = []
+        for back in SurveyOptions().look_back_s:
+            since, until = now - back * 2000, now - back * 500
+            if any(since <= at <= until for at in times):
+                continue
+            kept = self.kept.past_ends(since, until) if self.kept is not None else []
+            asked_before += kept
+            if not kept:
+                uncovered.append(back)
+        return SurveyOptions(look_back_s=tuple(uncovered)), asked_before
 
     def _judge(self, rows: Observations, now: Instant | None) -> tuple[Diagnosis, Sequence[Case]]:
         cluster, cases = build(

@@ -1,4 +1,5 @@
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from kelpie.model.numbers import whole_number
@@ -41,8 +42,16 @@ class PartitionNames:
         """The same object for the same places."""
         names = self._several.get(places)
         if names is None:
-            names = self._several[places] = tuple(map(self.one, places))
+            names = self._several[places] = same_object(tuple(map(self.one, places)))
         return names
+
+
+@lru_cache(maxsize=10_000)
+def same_object(names: tuple[TopicPartition, ...]) -> tuple[TopicPartition, ...]:
+    """One object for the partitions that many groups read together, in this survey and in earlier ones: so
+    that it takes no time to see that they are the same.
+    """
+    return names
 
 
 _SCRATCH = re.compile(r"kelpie-probe-[0-9a-f]{8}-\d+")

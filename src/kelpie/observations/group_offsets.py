@@ -12,7 +12,7 @@ from itertools import groupby, repeat
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
-from kelpie.model.names import PartitionNames, TopicPartition
+from kelpie.model.names import PartitionNames, TopicPartition, same_object
 from kelpie.model.time import Instant
 from kelpie.observations.positions import Commit, Committed
 
@@ -133,7 +133,7 @@ def as_data(offsets: Sequence[GroupOffsets]) -> dict[str, Any]:
 
 def from_data(data: Mapping[str, Any], at: Instant, source: str) -> list[GroupOffsets]:
     """Raises KeyError, TypeError, ValueError or IndexError where it is none."""
-    names = [tuple(TopicPartition(*place) for place in places) for places in data["names"]]
+    names = [same_object(tuple(TopicPartition(*place) for place in places)) for places in data["names"]]
     epochs, metadata = (list(map(tuple, data[field])) for field in ("leader_epochs", "metadata"))
     rows = zip(
         data["groups"],

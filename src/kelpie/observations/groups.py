@@ -69,8 +69,7 @@ class SharePosition(NamedTuple):
         return TopicPartition(self.topic, self.partition)
 
 
-@dataclass(frozen=True, slots=True)
-class GroupState:
+class GroupState(NamedTuple):
     """A group as its coordinator (or a tool) described it at one time."""
 
     group: str

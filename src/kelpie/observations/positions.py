@@ -71,6 +71,10 @@ class Committed(NamedTuple):
         return TopicPartition(self.topic, self.partition)
 
 
+BY_TIMESTAMPS = "by timestamps"
+"""How the source of ends ends that were asked for by a time in the past."""
+
+
 class LogEnds(NamedTuple):
     """Where a partition begins and ends. What is not known is NO_OFFSET; `error` is Kafka's code, or 0."""
 

@@ -8,11 +8,11 @@ Tables of jobs with a follower are not made anew: `rounds` says how they follow.
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from kelpie.pipeline.code_version import code_version
-from kelpie.pipeline.graph import Job, waves
+from kelpie.pipeline.graph import JOBS, Job, waves
 from kelpie.pipeline.rounds.following import Work, do, due
 from kelpie.pipeline.storage.frames import ClusterTables
 from kelpie.pipeline.storage.lake import Lake
@@ -23,8 +23,14 @@ _PARALLEL_JOBS = 3
 """While Spark plans one job, another has tasks to run."""
 
 
-def make_derived(tables: ClusterTables, summary: Summary, announce: Announce = lambda _: None) -> bool:
-    """Makes the tables that are not up to date. Returns whether there were any."""
+def make_derived(
+    tables: ClusterTables,
+    summary: Summary,
+    announce: Announce = lambda _: None,
+    *,
+    jobs: Iterable[Job] = JOBS,
+) -> bool:
+    """Makes the tables of these jobs that are not up to date. Returns whether there were any."""
     lake, cluster = tables.lake, tables.cluster
     any_due = False
 
@@ -41,14 +47,14 @@ def make_derived(tables: ClusterTables, summary: Summary, announce: Announce = l
             lake.mark(TABLES[name], cluster, made_of=made_of)
 
     with ThreadPoolExecutor(_PARALLEL_JOBS) as pool:
-        for wave in waves():
+        for wave in waves(jobs):
             # The number is taken before the rows are read: rows that come meanwhile make the table due again.
-            jobs = [(job, number) for job in wave if (number := _due(tables, job)) is not None]
-            if jobs:
+            work = [(job, number) for job in wave if (number := _due(tables, job)) is not None]
+            if work:
                 any_due = True
-                names = ", ".join(job.name for job, _ in jobs)
-                with summary.stage(jobs[0][0].stage, announce, names):
-                    list(pool.map(lambda each: run(*each), jobs))
+                names = ", ".join(job.name for job, _ in work)
+                with summary.stage(work[0][0].stage, announce, names):
+                    list(pool.map(lambda each: run(*each), work))
     summary.findings = lake.tally(TABLES["findings"], cluster, "severity")
     summary.tables = {name: lake.count(table, cluster) for name, table in TABLES.items()}
     return any_due

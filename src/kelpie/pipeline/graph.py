@@ -8,21 +8,18 @@ its tables in rounds (`rounds`): what is new, and not all of it.
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame
-
-from kelpie.pipeline.diagnosis.coordinators import coordinator_tables
-from kelpie.pipeline.diagnosis.groups import diagnosis_tables
 from kelpie.pipeline.diagnosis.scraped import known_mappings
-from kelpie.pipeline.group_history import lag_tables, membership_tables, rebalance_tables, zookeeper_tables
 from kelpie.pipeline.rounds.commit_rounds import CommitRounds
+from kelpie.pipeline.rounds.diagnosis_rounds import DiagnosisRounds
 from kelpie.pipeline.rounds.following import Follower
+from kelpie.pipeline.rounds.group_rounds import GroupRounds
+from kelpie.pipeline.rounds.lag_rounds import LagRounds
+from kelpie.pipeline.rounds.loss_rounds import LossRounds
 from kelpie.pipeline.rounds.regression_rounds import RegressionRounds
 from kelpie.pipeline.rounds.traffic_rounds import TrafficRounds
 from kelpie.pipeline.storage.frames import ClusterTables, Rows
 from kelpie.pipeline.traffic.days import TrafficDays
 from kelpie.pipeline.traffic.derived_days import DerivedDays
-from kelpie.pipeline.transforms.generations import generations
-from kelpie.pipeline.transforms.losses import losses
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,19 +42,8 @@ class Job:
         return self.outputs[0]
 
 
-def _one_table(name: str, inputs: tuple[str, ...], function: Callable[..., DataFrame]) -> Job:
-    """`function` takes the frames of the inputs, in their order. All its rows come of rows of the first one:
-    where that is empty, Spark plans nothing.
-    """
-
-    def make(tables: ClusterTables) -> Iterable[tuple[str, Rows]]:
-        return [(name, function(*map(tables.frame, inputs)) if tables.has_rows(inputs[0]) else ())]
-
-    return Job((name,), inputs, make)
-
-
-def _in_rounds(follower: Follower) -> Job:
-    return Job(follower.outputs, follower.inputs, lambda _: (), follower=follower)
+def _in_rounds(follower: Follower, stage: str = "tables") -> Job:
+    return Job(follower.outputs, follower.inputs, lambda _: (), stage, follower)
 
 
 def _traffic_by_group(tables: ClusterTables) -> Iterable[tuple[str, Rows]]:
@@ -66,46 +52,14 @@ def _traffic_by_group(tables: ClusterTables) -> Iterable[tuple[str, Rows]]:
     return ()
 
 
-_SEEN = ("cluster_snapshot", "log_event")
-
 JOBS = (
     _in_rounds(CommitRounds()),
-    _one_table("group_generation", ("group_metadata", "offset_commit", "cluster_snapshot"), generations),
-    Job(("ownership_interval", "rebalance_attempt"), ("log_event", "cluster_snapshot"), zookeeper_tables),
-    Job(
-        ("membership_interval",),
-        ("group_generation", "log_event", "cluster_snapshot", "ownership_interval"),
-        membership_tables,
-    ),
-    Job(
-        ("rebalance",),
-        ("group_generation", "log_event", "membership_interval", "rebalance_attempt"),
-        rebalance_tables,
-    ),
-    Job(("lag",), ("commit_timeline", "cluster_snapshot"), lag_tables),
+    _in_rounds(GroupRounds()),
+    _in_rounds(LagRounds()),
     _in_rounds(RegressionRounds()),
-    _one_table(
-        "offset_loss", ("commit_timeline", "group_generation", "cluster_snapshot", "log_event"), losses
-    ),
+    _in_rounds(LossRounds()),
     _in_rounds(TrafficRounds()),
-    Job(
-        ("findings", "open_question", "group_health"),
-        (
-            "evidence_file",
-            "offset_commit",
-            "transaction_marker",
-            "group_metadata",
-            "log_event",
-            "cluster_snapshot",
-            "quarantine",
-            "group_generation",
-            "rebalance",
-            "commit_timeline",
-            "lag",
-        ),
-        diagnosis_tables,
-        stage="diagnosis",
-    ),
+    _in_rounds(DiagnosisRounds(), stage="diagnosis"),
     Job(
         (
             "attributed_traffic",
@@ -124,12 +78,6 @@ JOBS = (
             "log_event",
         ),
         _traffic_by_group,
-    ),
-    Job(
-        ("coordinator_timeline", "coordinator_outage"),
-        ("cluster_snapshot", "log_event", "quarantine", "group_health"),
-        coordinator_tables,
-        stage="diagnosis",
     ),
 )
 

@@ -1,6 +1,6 @@
 """The case of one group from tables, without Spark: what a page shows of it.
 
-The rules have judged it on Spark already (`diagnosis/groups`). Here, commits come from `commit_timeline` and
+The rules have judged it on Spark already (`diagnosis/judging`). Here, commits come from `commit_timeline` and
 generations from `group_generation`, which have each of them once; only the newest are read.
 """
 
@@ -51,7 +51,7 @@ def read_case(lake: Lake, known: KnownCluster, view: ClusterView, group: str) ->
     rows = _GroupRows(lake, known.name, group)
     seen = Observations()
     seen.commits, seen.generations, seen.events = rows.commits(view.now), rows.generations(), rows.events()
-    seen.add(observed(rows_of_groups(lake, known.name, known.choice, group=group)))
+    seen.add(observed(rows_of_groups(known.read, known.choice, group=group)))
     if seen.commits or seen.generations:
         seen.known_groups.setdefault(group, "tables")
     listings = [

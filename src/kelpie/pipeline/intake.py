@@ -7,7 +7,6 @@ number of the batch, so a batch that a killed run began is continued and no row 
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TypedDict
 
 import pyarrow as pa
@@ -39,6 +38,7 @@ from kelpie.pipeline.tables import TABLES
 from kelpie.pipeline.tables.moments import instant
 from kelpie.pipeline.transforms.group_records import observed_groups
 from kelpie.pipeline.transforms.offset_samples import offset_samples
+from kelpie.places import Place
 
 MOST_DATED_GROUPS = 2_000
 """Outputs are dated by the history of the groups that they show; the history of so many is enough."""
@@ -285,12 +285,17 @@ class Intake:
         """Groups by name; empty unless a log has events whose group only the name of the file can tell."""
         if not any(log.ungrouped and not log.reading.observations.known_groups for log in usable):
             return {}
-        commits, metadata = self._tables.frame("offset_commit"), self._tables.frame("group_metadata")
-        names = commits.select("group").union(metadata.select("group")).distinct()
-        known = {row["group"]: "" for row in names.collect()}
+        known = dict.fromkeys(self._groups_in("offset_commit") | self._groups_in("group_metadata"), "")
         for log in usable:
             known |= log.reading.observations.known_groups
         return known | outputs.known_groups
+
+    def _groups_in(self, name: str) -> set[str]:
+        """The groups that have rows in a table."""
+        tables = self._tables
+        if tables.is_small(name):
+            return set(tables.lake.rows(TABLES[name], tables.cluster, columns=["group"])["group"].to_pylist())
+        return {row["group"] for row in tables.frame(name).select("group").distinct().collect()}
 
     def _history(self, outputs: snapshots.Outputs) -> Observations:
         """What outputs are dated by: changes of leaders in logs, records of the groups that they show."""
@@ -312,6 +317,9 @@ class Intake:
             for row in history.changes(commits, shown).collect():
                 add_row(seen, history.commit_of(row.asDict()))
         metadata = self._tables.frame("group_metadata")
+        is_undated = pc.field("written").is_null()
+        if not self._tables.lake.has_rows(TABLES["group_metadata"], self._tables.cluster, is_undated):
+            commit = self._tables.frame_of("offset_commit", ())  # It would date records that have no time.
         records = history.records(metadata.where(metadata["group"].isin(groups)), commit, files)
         by_group: dict[str, list[dict[str, object]]] = {}
         for row in records.orderBy("offsets_partition", "log_offset").collect():
@@ -338,7 +346,7 @@ class Intake:
         self._unusable.append(Unasked("file", name, reason, source=name))
 
 
-def _beginning(path: Path) -> bytes | None:
+def _beginning(path: Place) -> bytes | None:
     try:
         with path.open("rb") as file:
             return file.read(_QUOTED_BYTES)

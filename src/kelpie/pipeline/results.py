@@ -5,6 +5,7 @@ from typing import Any
 
 from kelpie.doctor.causes import linked
 from kelpie.doctor.diagnosis import Diagnosis, Waiting
+from kelpie.doctor.open_questions import OpenQuestions
 from kelpie.model.kelpie_error import KelpieError
 from kelpie.model.selection import Selection
 from kelpie.observations import OFFSETS_TOPIC, Commit, Observations
@@ -43,13 +44,15 @@ def read_diagnosis(
     wanted = {row["group"] for row in wanted_rows} | {None}
     findings = [finding_of(row) for row in _rows(lake, "findings", name) if row["group"] in wanted]
     findings.sort(key=lambda finding: (-finding.severity, finding.code, finding.cause, finding.group or ""))
-    questions = [open_of(row) for row in _rows(lake, "open_question", name) if row["group"] in wanted]
-    of_groups = observed(rows_of_groups(lake, name, picture.choice, ["unasked"])).unasked
+    questions = OpenQuestions.of(
+        open_of(row) for row in _rows(lake, "open_question", name) if row["group"] in wanted
+    )
+    of_groups = observed(rows_of_groups(picture.read, picture.choice, ["unasked"])).unasked
     return Diagnosis(
         view,
         tuple(sorted({row["group"] for row in wanted_rows} | unknown)),
         linked(findings),
-        tuple(sorted(questions, key=lambda question: (question.code, question.group or ""))),
+        questions.by_lack(),
         tuple(
             sorted(
                 (row["group"], tuple(row["known_from"]))
@@ -79,7 +82,7 @@ def read_positions(folder: Place, cluster: str | None = None) -> Observations:
     lake = Lake(folder, read_only=True)
     name = chosen_cluster(lake, cluster)
     known = KnownCluster(lake, name)
-    described = observed(rows_of_groups(lake, name, known.choice, ["committed"]))
+    described = observed(rows_of_groups(known.read, known.choice, ["committed"]))
     of_cluster = known.observations
     commits = _rows(lake, "commit_timeline", name)
     commits.sort(key=lambda row: (row["offsets_partition"], row["log_offset"]))
@@ -98,22 +101,29 @@ def _commit(row: dict[str, Any]) -> Commit:
     return Commit(row["group"], row["topic"], row["partition"], offset, at, source=place)
 
 
-def chosen_cluster(lake: Lake, cluster: str | None) -> str:
-    """The cluster of this name, or the only one. Raises NoTables."""
+def known_clusters(lake: Lake) -> list[str]:
+    """Names of the clusters that the tables tell of, at least one. Raises NoTables."""
     try:
         has_tables = are_tables(lake.root)
     except OSError as error:
         raise NoTables(f"Tables cannot be read: {error.strerror or error}.") from None
+    make = f"kelpie pipeline run --into {lake.root}"
     if not has_tables:
-        raise NoTables(
-            f"There are no tables in {lake.root}; kelpie pipeline run --into {lake.root} makes them."
-        )
+        raise NoTables(f"There are no tables in {lake.root}; {make} makes them.")
     known = clusters_of(lake)
+    if not known:
+        raise NoTables(f"The tables in {lake.root} tell of no cluster yet; {make} fills them.")
+    return known
+
+
+def chosen_cluster(lake: Lake, cluster: str | None) -> str:
+    """The cluster of this name, or the only one. Raises NoTables."""
+    known = known_clusters(lake)
     if cluster is not None:
         if cluster not in known:
             raise NoTables(f"The tables know no cluster {cluster}; they know {', '.join(known)}.")
         return cluster
-    if len(known) != 1:
+    if len(known) > 1:
         raise NoTables(f"The tables are of several clusters; choose one with --cluster: {', '.join(known)}.")
     return known[0]
 

@@ -9,10 +9,10 @@ checkpoint gives it, through the journal: the next start completes a batch that 
 same number. Files of folders are compared with the list in `evidence_file` (`sources.inventory`), which also
 recognises a log that has grown; Spark's own file source would read such a log only once.
 
-Derived tables are made by the same graph as in a batch run. Some follow step by step (`rounds`). The others
-are made of all rows that the cluster has in bronze. The more rows there are, the longer that takes, so it is
-not done in every round: after it took one minute, it is done again three minutes later at the earliest. It is
-always done at the end. A killed stream needs no repair, for each table knows what it was made of (`derived`).
+Derived tables are made by the same graph as in a batch run. They follow step by step (`rounds`), in every
+round; traffic by group is made day by day. After that took one minute, as when late evidence makes tables as
+a whole, it is done again three minutes later at the earliest. It is always done at the end. A killed stream
+needs no repair, for each table knows what it was made of (`derived`).
 """
 
 import json
@@ -21,7 +21,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,12 +33,15 @@ from kelpie.evidence.logs.hints import NO_HINTS, Hints
 from kelpie.model.kelpie_error import KelpieError
 from kelpie.pipeline.derived import make_derived, number_of
 from kelpie.pipeline.graph import JOBS
+from kelpie.pipeline.retention.aging import age, told
+from kelpie.pipeline.retention.keep import FOR_EVER, Keep
 from kelpie.pipeline.run import run
 from kelpie.pipeline.sources.topic import intake as topic
 from kelpie.pipeline.storage.frames import ClusterTables
 from kelpie.pipeline.storage.lake import Lake, plain
 from kelpie.pipeline.summary import Summary
-from kelpie.pipeline.tables import BRONZE, TABLES
+from kelpie.pipeline.tables import BRONZE
+from kelpie.pipeline.tidying import merge_small_files
 from kelpie.places import Place
 
 if TYPE_CHECKING:
@@ -48,12 +51,10 @@ if TYPE_CHECKING:
 _PATIENCE_S = 5.0
 _LONGEST_PATIENCE_S = 60.0
 _PAUSE = 3.0
-"""The pause after derived tables were made, in multiples of that time: a quarter of all time goes there."""
-_MOST_FILES = 64
+"""The pause after tables were made, in multiples of that time: a quarter of all time goes there."""
 _BETWEEN_SWEEPS = timedelta(minutes=15)
 _MOST_RECORDS = 5_000_000
-_FOLLOWING = [TABLES[name] for job in JOBS if job.follower is not None for name in job.outputs]
-"""Tables to which each round adds files."""
+_FOLLOWING = [job for job in JOBS if job.follower is not None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,18 +82,24 @@ class Stream:
         lake: Lake,
         *,
         cluster: str,
-        folders: Sequence[Path] = (),
+        folders: Sequence[Place] = (),
         topic: Topic | None = None,
         every_s: float = 30.0,
         hints: Hints = NO_HINTS,
         announce: Callable[[str], None] = lambda _: None,
+        keep: Keep = FOR_EVER,
     ) -> None:
         self._spark, self._lake, self._cluster = spark, lake, plain(cluster)
         self._folders, self._topic = folders, topic
         self._every_s, self._hints, self._announce = every_s, hints, announce
+        self._keep = keep
+        self._aged: date | None = None
+        """The day on which old rows were looked for the last time."""
         self._made: int | None = None
         """The number of the bronze rows that the derived tables were last made of."""
-        self._make_again_at = 0.0
+        self._followed: int | None = None
+        """The same of those that follow step by step."""
+        self._make_again_at = self._follow_again_at = 0.0
         self._swept = time.monotonic()
         self._from_topic: Counter[str] = Counter()
         """Rows by table."""
@@ -110,6 +117,7 @@ class Stream:
                 raise TopicFailed(_reason(failure)) from None
         self.summary.written = dict(self._from_topic + Counter(self.summary.written))
         self._derive()
+        self._age()
         return self.summary
 
     def run(self, stopped: threading.Event) -> None:
@@ -130,6 +138,9 @@ class Stream:
                 self._take_in()
                 if time.monotonic() >= self._make_again_at:
                     self._derive()
+                    self._age()
+                elif time.monotonic() >= self._follow_again_at:
+                    self._follow()
                 self._tidy()
                 if query is not None and not query.isActive:
                     failed = self._announce_failure(_reason(query.exception()), failed)
@@ -200,11 +211,27 @@ class Stream:
             self._announce(f"{summary.new_files} new files, {sum(summary.written.values()):,} rows")
         self.summary = summary
 
+    def _bronze(self) -> int | None:
+        """The number of the rows of bronze; None: there are none."""
+        if not any(self._lake.files(table, self._cluster) for table in BRONZE):
+            return None
+        return number_of(self._lake, self._cluster, [table.name for table in BRONZE])
+
+    def _follow(self) -> None:
+        """Makes the tables that follow step by step: a round costs what is new."""
+        now = self._bronze()
+        if now not in (None, self._made, self._followed):
+            began = time.monotonic()
+            tables = ClusterTables(self._spark, self._lake, self._cluster)
+            make_derived(tables, self.summary, jobs=_FOLLOWING)
+            self._followed, ended = now, time.monotonic()
+            # Late evidence may make such tables as a whole, too.
+            self._follow_again_at = ended + _PAUSE * (ended - began)
+
     def _derive(self) -> None:
         """Makes all tables whose inputs have changed."""
-        bronze = [table.name for table in BRONZE]
-        now = number_of(self._lake, self._cluster, bronze)
-        if now == self._made or not any(self._lake.files(table, self._cluster) for table in BRONZE):
+        now = self._bronze()
+        if now in (None, self._made):
             return
         began = time.monotonic()
         any_due = make_derived(ClusterTables(self._spark, self._lake, self._cluster), self.summary)
@@ -215,11 +242,20 @@ class Stream:
             text = f"{self.summary.tables['commit_timeline']:,} commits; findings: {worst or 'none'}"
             self._announce(f"{text} ({ended - began:.1f} s)")
 
+    def _age(self) -> None:
+        """Takes rows out that are older than they are kept. Days are kept whole, so it is done once a day."""
+        now = datetime.now(UTC)
+        if not self._keep or self._aged == now.date():
+            return
+        tables = ClusterTables(self._spark, self._lake, self._cluster)
+        gone = age(tables, self._keep, now, self._announce)
+        self._aged = now.date()
+        if gone:
+            self._announce(told(gone))
+
     def _tidy(self) -> None:
         """Merges small files, and removes files that no table names any more."""
-        for table in (*BRONZE, *_FOLLOWING):
-            if self._lake.fragments(table, self._cluster) > _MOST_FILES:
-                self._lake.compact(table, self._cluster)
+        merge_small_files(self._lake, self._cluster)
         if time.monotonic() - self._swept > _BETWEEN_SWEEPS.total_seconds():
             self._lake.sweep()
             self._swept = time.monotonic()

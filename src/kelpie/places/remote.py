@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import BinaryIO
 
 from kelpie.places.stores import Entry, Store, store_of
 
@@ -80,7 +79,11 @@ class RemotePath:
         return found is not None and not found.is_folder
 
     def iterdir(self) -> Iterator["RemotePath"]:
-        return (self._at(entry.key) for entry in self._store.list(self.key))
+        return (path for path, _ in self.children())
+
+    def children(self) -> Iterator[tuple["RemotePath", Entry]]:
+        """What the folder holds, with sizes and times."""
+        return ((self._at(entry.key), entry) for entry in self._store.list(self.key))
 
     def glob(self, pattern: str) -> Iterator["RemotePath"]:
         """Files and folders; an asterisk stands for any part of one name."""
@@ -98,7 +101,7 @@ class RemotePath:
         """All files below."""
         return ((self._at(entry.key), entry) for entry in self._store.walk(self.key))
 
-    def open(self, mode: str = "rb") -> BinaryIO:
+    def open(self, mode: str = "rb") -> io.BufferedReader:
         assert mode == "rb", "a remote file is written as a whole"
         return io.BufferedReader(_Reader(self._store, self.key), _READ_AHEAD)
 

@@ -5,7 +5,6 @@ pass.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from kelpie.client.admin.admin import Admin
@@ -69,7 +68,7 @@ class Coordinators:
             for row in await self._admin.list_groups():
                 if row.group == group and row.kind in OTHER_KINDS:
                     return row
-        return replace(state, state=state.state or ABSENT, error=ErrorCode.NONE)
+        return state._replace(state=state.state or ABSENT, error=ErrorCode.NONE)
 
     async def committed(self, group: str) -> dict[TopicPartition, Claim]:
         """All offsets of a group. Raises CoordinatorRefused, ClientError."""

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from kelpie.cluster import commands
 from kelpie.model.cells import cells, fill, padded
+from kelpie.model.columns import in_lines, narrowed
 from kelpie.model.quoting import words_of
 from kelpie.repair.applying import RepairResult
 from kelpie.repair.plan import ManualStep, Plan, PlanTable
@@ -109,13 +110,14 @@ def _pasteable(width: int, line: str, indent: str) -> str:
 
 def _table(width: int, table: PlanTable) -> str:
     shown = table.rows[:_MOST_ROWS]
-    widths = [
-        max(cells(printable(row[at])) for row in (table.columns, *shown)) for at in range(len(table.columns))
-    ]
-    numbers = [bool(shown) and all(_is_number(row[at]) for row in shown) for at in range(len(widths))]
+    rows = [[printable(cell) for cell in row] for row in (table.columns, *shown)]
+    last = max(cells(row[-1]) for row in rows)
+    numbers = [bool(shown) and all(_is_number(row[at]) for row in shown) for at in range(len(table.columns))]
+    reserved = last if numbers[-1] else cells(table.columns[-1])
+    widths = narrowed([row[:-1] for row in rows], width - 2 * len(table.columns) - reserved)
     lines = [table.title]
-    for row in (table.columns, *shown):
-        lines += _row(width, row, widths, numbers)
+    for row in rows:
+        lines += _row(width, row, [*widths, last], numbers)
     if len(table.rows) > len(shown):
         lines.append(f"  … and {len(table.rows) - len(shown)} more; --json has them all")
     lines += [_wrapped(width, note, "  ", "     ") for note in table.notes]
@@ -123,18 +125,25 @@ def _table(width: int, table: PlanTable) -> str:
 
 
 def _row(width: int, row: Sequence[str], widths: Sequence[int], numbers: Sequence[bool]) -> list[str]:
-    """One line; what does not fit of its last column goes on below it."""
+    """One line, if long names need not be folded; what does not fit of its last column goes on below it."""
+    first, *others = in_lines(row[:-1], widths[:-1]) or [()]
+    start = _columns(first, widths, numbers)
+    below = [_columns(line, widths, numbers).rstrip() for line in others]
+    rest = row[-1].rjust(widths[-1]) if numbers[-1] else row[-1]
+    if cells(start) + cells(rest) <= width or numbers[-1]:
+        return [(start + rest).rstrip(), *below]
+    if below or cells(start) > width // 2:
+        return [start.rstrip(), *below, _wrapped(width, rest, " " * 6)]
+    return [_wrapped(width, rest, start).rstrip()]
+
+
+def _columns(row: Sequence[str], widths: Sequence[int], numbers: Sequence[bool]) -> str:
+    """All but the last."""
     columns = [
         text.rjust(each) if number else padded(text, each)
-        for text, each, number in zip(map(printable, row), widths, numbers, strict=True)
+        for text, each, number in zip(row, widths, numbers, strict=False)
     ]
-    start = "  " + "  ".join(columns[:-1]) + ("  " if columns[:-1] else "")
-    rest = columns[-1].rstrip()
-    if cells(start) + cells(rest) <= width or numbers[-1]:
-        return [(start + rest).rstrip()]
-    if cells(start) > width // 2:
-        return [start.rstrip(), _wrapped(width, rest, " " * 6)]
-    return [_wrapped(width, rest, start).rstrip()]
+    return "  " + "".join(f"{column}  " for column in columns)
 
 
 def printable(text: str) -> str:

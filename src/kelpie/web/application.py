@@ -4,6 +4,7 @@ Each page has a twin with `.json` at the end of its path and the same query. Gro
 a group's name may hold anything, also slashes and dots.
 """
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
@@ -105,6 +106,12 @@ def _templates() -> Environment:
     return made
 
 
+_WRITERS = 4
+"""Pages that are written at the same time. With more, threads take the interpreter from each other, and who
+asked first waits longest.
+"""
+
+
 class _Site:
     """Pages are written in threads, so that a long one delays no other."""
 
@@ -122,6 +129,7 @@ class _Site:
         self._templates = templates
         self._exposition = exposition
         self._recent = RecentPages()
+        self._writing = asyncio.Semaphore(_WRITERS)
 
     def routes(self, path: str, answer: Callable[[Request], Page]) -> list[Route]:
         twin = "/index.json" if path == "/" else f"{path}.json"
@@ -130,8 +138,12 @@ class _Site:
             page = answer(request)
             return Rendered.of(self._render(request, page, twin_of(request)), page.status)
 
+        async def write(request: Request) -> Rendered:
+            async with self._writing:
+                return await run_in_threadpool(written, request)
+
         async def html(request: Request) -> Response:
-            return _html(request, await self._shared(request, partial(run_in_threadpool, written, request)))
+            return _html(request, await self._shared(request, partial(write, request)))
 
         def as_json(request: Request) -> Response:
             page = answer(request)

@@ -9,7 +9,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from kelpie.doctor.finding import Finding
-from kelpie.doctor.overview import PartitionOverview
+from kelpie.doctor.standings import PartitionOverview
 from kelpie.web.exporters.burrow import Status, present, status_of_group, status_of_partition
 from kelpie.web.numbers import ClusterNumbers, GroupNumbers
 from kelpie.web.watch import Watch

@@ -1,13 +1,14 @@
 """What exporters share: families of metrics, labels, and the text of samples.
 
 There may be a million samples. So the text of labels is made once for a group and once for a partition, and
-put together for each sample, fastest where samples of one family and group follow each other; `pairs` has the
+put together for each sample, fastest where samples of one family and group come as a column; `pairs` has the
 same labels for those that send no text (OpenTelemetry).
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import NamedTuple
 
 from kelpie.model.names import TopicPartition
@@ -40,6 +41,25 @@ NO_LABELS = Labels("", ())
 Row = tuple[Family, Labels, Labels, float]
 """Two parts of the labels: those of a cluster or group, and those of what it is about there."""
 Lines = defaultdict[Family, list[str]]
+
+
+class Column(NamedTuple):
+    """Samples of one family and group: one for each of these places."""
+
+    family: Family
+    of: Labels
+    places: Sequence[Labels]
+    values: Sequence[float]
+
+
+def rows_of(samples: "Iterable[Row | Column]") -> Iterator[Row]:
+    """The same, one by one."""
+    for each in samples:
+        if isinstance(each, Column):
+            family, of, places, values = each
+            yield from zip(repeat(family), repeat(of), places, values, strict=False)
+        else:
+            yield each
 
 
 def labels(**named: object) -> Labels:
@@ -78,23 +98,32 @@ def families_in(holder: type) -> list[Family]:
     return [value for value in vars(holder).values() if isinstance(value, Family)]
 
 
-def add_lines(lines: Lines, rows: Iterable[Row]) -> int:
+def add_lines(lines: Lines, samples: Iterable[Row | Column]) -> int:
     """Adds the text of these samples. Returns how many there were."""
     count = 0
-    last: tuple[Family | None, Labels | None] = (None, None)
-    begin, add = "", None
-    for family, one, other, value in rows:
-        if add is None or family is not last[0] or one is not last[1]:
-            last = family, one
-            begin, add = f"{family.name}{{{one.text}", lines[family].append
-        if one.text and other.text:
-            add(f"{begin},{other.text}}} {value}")
-        elif one.text or other.text:
-            add(f"{begin}{other.text}}} {value}")
-        else:
-            add(f"{family.name} {value}")
+    for each in samples:
+        if isinstance(each, Column):
+            if each.values:
+                lines[each.family].append(_text(each))
+                count += len(each.values)
+            continue
+        family, of, place, value = each
         count += 1
+        if place.text and of.text:
+            lines[family].append(f"{family.name}{{{of.text},{place.text}}} {value}")
+        elif place.text or of.text:
+            lines[family].append(f"{family.name}{{{of.text}{place.text}}} {value}")
+        else:
+            lines[family].append(f"{family.name} {value}")
     return count
+
+
+def _text(column: Column) -> str:
+    """One text of all lines: to keep each of a million would take longer than to make them."""
+    name, of = column.family.name, column.of.text
+    before = f"{name}{{{of}," if of else f"{name}{{"
+    placed = zip(column.places, column.values, strict=True)
+    return "\n".join([f"{before}{place.text}}} {value}" for place, value in placed])
 
 
 def known(family: Family, of: Labels, place: Labels, value: float | None) -> Iterator[Row]:

@@ -20,10 +20,11 @@ from kelpie.client.nodes import Nodes
 from kelpie.client.settings import Settings
 from kelpie.doctor.case import Case
 from kelpie.doctor.generation_changes import generation_changes
+from kelpie.doctor.group_positions import commits_since, stands_still
 from kelpie.doctor.overview import IN_ZOOKEEPER
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
-from kelpie.web.measures import later
+from kelpie.observations import Committed
 from kelpie.web.numbers import (
     ClusterNumbers,
     GroupNumbers,
@@ -42,6 +43,9 @@ class _Counted(NamedTuple):
     generation: Instant
 
 
+_NOTHING = _Counted(-1, -1)
+
+
 class Meter:
     """Of one cluster. `latest` has the numbers of the last look; None before the first."""
 
@@ -52,8 +56,10 @@ class Meter:
         self._log_dirs_every_s = log_dirs_every_s
         self._asked_at = -math.inf
         self._counted: dict[str, _Counted] = {}
-        self._offsets: dict[str, Mapping[TopicPartition, int]] = {}
-        self._commits: Counter[str] = Counter()
+        self._committed: dict[str, Mapping[TopicPartition, Committed]] = {}
+        self.at_rest: set[str] = set()
+        """Groups whose committed offsets are those of the look before."""
+        self._commits: dict[str, int] = {}
         self._rebalances: dict[str, Counter[str]] = {}
         self._records = 0
 
@@ -77,6 +83,7 @@ class Meter:
         cluster, losses = diagnosis.cluster, look.losses
         if before is not None and not look.saw_anything:
             cluster, losses = before.cluster, tuple(before.losses)
+        self.at_rest = set()
         for case in look.observed().values():
             self._count(case)
         last_known = before.groups if before is not None else {}
@@ -92,7 +99,7 @@ class Meter:
             log_ends(cluster, before.ends if before is not None else {}),
             groups,
             tuple(finding for finding in diagnosis.unacknowledged if finding.until is None),
-            {group: look.findings_of(group) for group in groups},
+            look.findings_by_group,
             Totals(dict(self._commits), dict(self._rebalances), self._records),
             self.log_dirs,
         )
@@ -101,7 +108,10 @@ class Meter:
     def _groups(self, look: Snapshot, last_known: dict[str, GroupNumbers]) -> Iterable[GroupNumbers]:
         for now in look.numbers:
             known = last_known.pop(now.row.group, None)
-            yield now if known is None or _is_gone(look, now) else with_last_known(now, known)
+            if known is None or now.is_whole or _is_gone(look, now):
+                yield now
+            else:
+                yield with_last_known(now, known)
         for group, known in last_known.items():
             if _is_gone(look, known):
                 self._forget(group)
@@ -110,38 +120,49 @@ class Meter:
 
     def _forget(self, group: str) -> None:
         self._counted.pop(group, None)
-        self._offsets.pop(group, None)
+        self._committed.pop(group, None)
         self._commits.pop(group, None)
         self._rebalances.pop(group, None)
 
     def _count(self, case: Case) -> None:
-        counted = self._counted.get(case.group)
-        commit, commits = self._new_commits(case, counted)
-        self._commits[case.group] += commits
-        self._records += commits
-        generation = counted.generation if counted is not None else -1
+        group = case.group
+        counted = self._counted.get(group, _NOTHING)
+        newest, commits = self._new_commits(case, counted.commit)
+        generation = counted.generation
         if case.generations or case.events:
             changes = generation_changes(case)
             # What was before the first generation that is known is not, so neither is its cause.
-            is_cut = counted is None and bool(changes) and changes[0].generation > 1
+            is_cut = counted is _NOTHING and bool(changes) and changes[0].generation > 1
             causes = Counter(change.cause for change in changes[is_cut:] if change.at > generation)
-            self._rebalances.setdefault(case.group, Counter()).update(causes)
+            self._rebalances.setdefault(group, Counter()).update(causes)
             self._records += causes.total()
             generation = max((change.at for change in changes), default=generation)
-        self._counted[case.group] = _Counted(commit, generation)
+        if commits or counted is _NOTHING:
+            self._commits[group] = self._commits.get(group, 0) + commits
+            self._records += commits
+        if (newest, generation) != counted or counted is _NOTHING:
+            self._counted[group] = _Counted(newest, generation)
 
-    def _new_commits(self, case: Case, counted: _Counted | None) -> tuple[Instant, int]:
+    def _new_commits(self, case: Case, since: Instant) -> tuple[Instant, int]:
         """The time of the newest, and how many are new: by the history, or by offsets that have changed."""
-        since = counted.commit if counted is not None else -1
         newest, by_history = since, 0
-        for rows in case.commits.values():
-            for at in later(rows, since):
-                newest = max(newest, at)
-                by_history += 1
-        offsets = {name: row.offset for name, row in case.committed.items() if row.offset >= 0}
-        known = self._offsets.get(case.group, offsets)
-        self._offsets[case.group] = offsets
-        return newest, max(by_history, sum(known.get(name) != offset for name, offset in offsets.items()))
+        for at, offsets in commits_since(case.commits, since):
+            newest = max(newest, at)
+            by_history += offsets
+        known, now = self._committed.get(case.group), case.committed
+        self._committed[case.group] = now
+        if known is None:
+            return newest, by_history
+        if stands_still(known, now):
+            self.at_rest.add(case.group)
+            return newest, by_history
+        return newest, max(by_history, _changed(known, now))
+
+
+def _changed(before: Mapping[TopicPartition, Committed], now: Mapping[TopicPartition, Committed]) -> int:
+    """How many offsets are not what they were."""
+    old = {name: row.offset for name, row in before.items() if row.offset >= 0}
+    return sum(row.offset >= 0 and old.get(name) != row.offset for name, row in now.items())
 
 
 def _is_gone(look: Snapshot, group: GroupNumbers) -> bool:

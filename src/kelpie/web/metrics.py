@@ -4,19 +4,23 @@ A number that is not known has no sample. What the last look could not see keeps
 `kelpie_group_stale_seconds` says how old that is.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from kelpie.cluster import ClusterView
 from kelpie.doctor.finding import Severity
 from kelpie.doctor.generation_changes import CAUSES
-from kelpie.doctor.overview import GroupOverview
+from kelpie.doctor.overview import GroupOverview, StandingRows
 from kelpie.doctor.rules import rules
+from kelpie.doctor.standings import PartitionOverview, Standing
+from kelpie.model.names import TopicPartition
 from kelpie.observations.groups import UNTOLD
-from kelpie.web.families import COUNTER, NO_LABELS, Each, Family, Labels, Places, Row, known, labels
+from kelpie.web.families import COUNTER, NO_LABELS, Column, Each, Family, Labels, Places, Row, known, labels
 from kelpie.web.numbers import ClusterNumbers, GroupNumbers
 
 NO_BROKER = -1
+_NO_REBALANCES = [0] * len(CAUSES)
 
 
 class Families:
@@ -59,13 +63,39 @@ class Families:
     )
 
 
+class _Partitions(NamedTuple):
+    """What is the same for all groups that stand at the same offsets of the same partitions."""
+
+    places: Sequence[Labels]
+    offsets: "_Values"
+    lags: "_Values"
+    topic_lags: "_Values"
+    committed_lag: int | None
+    uncommitted_lag: int | None
+
+
+class _Values(NamedTuple):
+    """Those that are known, and where."""
+
+    places: Sequence[Labels]
+    values: Sequence[float]
+
+
+_NONE_KNOWN = _Values((), ())
+
+
 class KelpieExporter:
     def __init__(self, cluster: str) -> None:
         self._cluster = labels(cluster=cluster)
         self._places = Places()
-        self._topics, self._homes, self._causes = Each("topic"), Each("offsets_partition"), Each("cause")
+        self._topics, self._homes = Each("topic"), Each("offsets_partition")
+        self._causes = [labels(cause=cause) for cause in CAUSES]
+        self._places_of: dict[int, tuple[Sequence[TopicPartition], list[Labels]]] = {}
+        """Of partitions that many groups read; by identity, as below."""
         self._states: dict[tuple[str, str], Labels] = {}
         self._coordinators: dict[int | None, int | None] = {}
+        self._standings: dict[int, tuple[Standing, _Partitions]] = {}
+        """By identity, with the object: to compare thousands of standings takes longer than to show them."""
 
     def of_cluster(self, numbers: ClusterNumbers) -> Iterator[Row]:
         here, cluster = self._cluster, numbers.cluster
@@ -109,59 +139,70 @@ class KelpieExporter:
             of_group = labels(group=group, code=code, severity=severity.word)
             yield Families.OF_GROUP, self._cluster, of_group, 1
 
-    def of_group(self, group: GroupNumbers, numbers: ClusterNumbers, *, by_partition: bool) -> Iterator[Row]:
-        row, totals = group.row, numbers.totals
-        here = self._cluster.also(labels(group=row.group))
-        if row.state or not group.has_state:
-            yield Families.STATE, here, self._state(row.kind, row.state or UNTOLD), 1
-        if row.offsets_partition is not None:
-            home = self._homes[row.offsets_partition]
-            yield from known(Families.COORDINATOR, here, home, self._coordinator(row, numbers.cluster))
-        partitions = group.partitions
-        age_ms = None if row.last_commit is None else max(0, numbers.at - row.last_commit)
-        values: tuple[tuple[Family, float | None], ...] = (
-            (Families.STALE, max(0, numbers.at - group.seen) / 1000),
-            (Families.MEMBERS, row.members),
-            (Families.LAG, row.lag),
-            (Families.COMMITTED_LAG, _sum([each.read_committed_lag for each in partitions])),
-            (Families.UNCOMMITTED_LAG, _sum([each.read_uncommitted_lag for each in partitions])),
-            (Families.LAG_S, _seconds(row.lag_ms)),
-            (Families.CHANGE, row.lag_change),
-            (Families.COMMIT, _seconds(row.last_commit)),
-            (Families.COMMIT_AGE, _seconds(age_ms)),
-            (Families.COMMITS, totals.commits.get(row.group, 0)),
+    def of_group(
+        self, group: GroupNumbers, numbers: ClusterNumbers, *, by_partition: bool
+    ) -> Iterator[Row | Column]:
+        return self.of_groups([group], numbers, by_partition=by_partition)
+
+    def of_groups(
+        self, groups: Sequence[GroupNumbers], numbers: ClusterNumbers, *, by_partition: bool
+    ) -> Iterator[Row | Column]:
+        """Of many at once: family by family, they are written in half the time."""
+        heres = [self._cluster.also(labels(group=group.row.group)) for group in groups]
+        partitions = [self._partitions(group.partitions) for group in groups]
+        for group, here in zip(groups, heres, strict=True):
+            row = group.row
+            if row.state or not group.has_state:
+                yield Families.STATE, here, self._state(row.kind, row.state or UNTOLD), 1
+            if row.offsets_partition is not None:
+                home = self._homes[row.offsets_partition]
+                yield from known(Families.COORDINATOR, here, home, self._coordinator(row, numbers.cluster))
+        for family, values in _values(groups, partitions, numbers):
+            yield Column(family, NO_LABELS, *_known(heres, values))
+        rebalances = numbers.totals.rebalances
+        for group, here, of_group in zip(groups, heres, partitions, strict=True):
+            if group.can_rebalance:
+                causes = rebalances.get(group.row.group)
+                counts = _NO_REBALANCES if causes is None else [causes.get(cause, 0) for cause in CAUSES]
+                yield Column(Families.REBALANCES, here, self._causes, counts)
+            yield Column(Families.TOPIC_LAG, here, *of_group.topic_lags)
+            if by_partition:
+                yield Column(Families.OFFSET, here, *of_group.offsets)
+                yield Column(Families.PARTITION_LAG, here, *of_group.lags)
+                last_commits = _last_commits(of_group.places, group.partitions)
+                yield Column(Families.PARTITION_COMMIT, here, *last_commits)
+
+    def _partitions(self, rows: Sequence[PartitionOverview]) -> _Partitions:
+        if not isinstance(rows, StandingRows):
+            return self._shown(rows, [self._places[row.name] for row in rows])
+        standing = rows.standing
+        known = self._standings.get(id(standing))
+        if known is None:
+            shown = self._shown(standing.rows, self._placed(standing.names))
+            known = self._standings[id(standing)] = standing, shown
+        return known[1]
+
+    def _placed(self, names: Sequence[TopicPartition]) -> list[Labels]:
+        known = self._places_of.get(id(names))
+        if known is None:
+            known = self._places_of[id(names)] = names, [self._places[name] for name in names]
+        return known[1]
+
+    def _shown(self, rows: Sequence[PartitionOverview], places: Sequence[Labels]) -> _Partitions:
+        offsets, lags = [row.offset for row in rows], [row.lag for row in rows]
+        topic_lags: dict[str, int] = {}
+        for row, lag in zip(rows, lags, strict=True):
+            if lag is not None:
+                topic = row.name.topic
+                topic_lags[topic] = topic_lags.get(topic, 0) + lag
+        return _Partitions(
+            places,
+            _known(places, offsets),
+            _known(places, lags),
+            _Values([self._topics[topic] for topic in topic_lags], list(topic_lags.values())),
+            _left(offsets, [row.stable for row in rows]),
+            _left(offsets, [row.high_watermark for row in rows]),
         )
-        for family, value in values:
-            if value is not None:
-                yield family, here, NO_LABELS, value
-        if group.can_rebalance:
-            causes = totals.rebalances.get(row.group, {})
-            for cause in CAUSES:
-                yield Families.REBALANCES, here, self._causes[cause], causes.get(cause, 0)
-        yield from self._of_topics(group, here)
-        if by_partition:
-            yield from self._of_partitions(group, here)
-
-    def _of_topics(self, group: GroupNumbers, here: Labels) -> Iterator[Row]:
-        lags: defaultdict[str, int] = defaultdict(int)
-        for row in group.partitions:
-            if row.lag is not None:
-                lags[row.name.topic] += row.lag
-        for topic, total in lags.items():
-            yield Families.TOPIC_LAG, here, self._topics[topic], total
-
-    def _of_partitions(self, group: GroupNumbers, here: Labels) -> Iterator[Row]:
-        """Family by family: that is how they are written fastest."""
-        rows = [(self._places[row.name], row) for row in group.partitions]
-        for place, row in rows:
-            if row.offset is not None:
-                yield Families.OFFSET, here, place, row.offset
-        for place, row in rows:
-            if row.lag is not None:
-                yield Families.PARTITION_LAG, here, place, row.lag
-        for place, row in rows:
-            if row.last_commit is not None:
-                yield Families.PARTITION_COMMIT, here, place, row.last_commit / 1000
 
     def _state(self, kind: str, state: str) -> Labels:
         made = self._states.get((kind, state))
@@ -176,6 +217,40 @@ class KelpieExporter:
         return self._coordinators[row.offsets_partition]
 
 
+def _values(
+    groups: Sequence[GroupNumbers], partitions: Sequence[_Partitions], numbers: ClusterNumbers
+) -> Iterator[tuple[Family, Sequence[float | None]]]:
+    """What a group has one of."""
+    at, commits = numbers.at, numbers.totals.commits
+    rows = [group.row for group in groups]
+    last_commits = [row.last_commit for row in rows]
+    ages = [None if commit is None else max(0, at - commit) / 1000 for commit in last_commits]
+    yield Families.STALE, [max(0, at - group.seen) / 1000 for group in groups]
+    yield Families.MEMBERS, [row.members for row in rows]
+    yield Families.LAG, [row.lag for row in rows]
+    yield Families.COMMITTED_LAG, [each.committed_lag for each in partitions]
+    yield Families.UNCOMMITTED_LAG, [each.uncommitted_lag for each in partitions]
+    yield Families.LAG_S, [_seconds(row.lag_ms) for row in rows]
+    yield Families.CHANGE, [row.lag_change for row in rows]
+    yield Families.COMMIT, [_seconds(commit) for commit in last_commits]
+    yield Families.COMMIT_AGE, ages
+    yield Families.COMMITS, [commits.get(row.group, 0) for row in rows]
+
+
+def _last_commits(places: Sequence[Labels], rows: Sequence[PartitionOverview]) -> _Values:
+    if isinstance(rows, StandingRows):
+        at = _seconds(rows.last_commit)
+        return _NONE_KNOWN if at is None else _Values(places, [at] * len(places))
+    return _known(places, [_seconds(row.last_commit) for row in rows])
+
+
+def _known(places: Sequence[Labels], values: Sequence[float | None]) -> _Values:
+    if None not in values:
+        return _Values(places, values)  # type: ignore[arg-type]
+    both = [(place, value) for place, value in zip(places, values, strict=True) if value is not None]
+    return _Values([place for place, _ in both], [value for _, value in both])
+
+
 def _coordinator(group: str, cluster: ClusterView) -> int | None:
     home = cluster.home_of(group)
     view = cluster.view(home) if home is not None else None
@@ -184,11 +259,11 @@ def _coordinator(group: str, cluster: ClusterView) -> int | None:
     return NO_BROKER if cluster.has_leader(home) is False else view.leader
 
 
-def _sum(values: Sequence[int | None]) -> int | None:
-    if None not in values:
-        return sum(values) if values else None  # type: ignore[arg-type]
-    known_values = [value for value in values if value is not None]
-    return sum(known_values) if known_values else None
+def _left(offsets: Sequence[int | None], ends: Sequence[int | None]) -> int | None:
+    """Records between them, as far as both are known; None: of no partition."""
+    both = zip(offsets, ends, strict=True)
+    known = [end - offset for offset, end in both if offset is not None and end is not None]
+    return sum([each for each in known if each > 0]) if known else None
 
 
 def _seconds(ms: int | None) -> float | None:

@@ -6,8 +6,8 @@ old it is. A group that a look saw to be gone has no numbers any more.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from kelpie.client.admin.log_dirs import LogDirSizes
@@ -18,13 +18,16 @@ from kelpie.doctor.finding import Finding
 from kelpie.doctor.overview import (
     IN_ZOOKEEPER,
     GroupOverview,
-    PartitionOverview,
     group_overview,
     idle_members,
     partitions_of,
 )
+from kelpie.doctor.standings import PartitionOverview
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
+from kelpie.observations import Member
+
+_new = tuple.__new__  # GroupNumbers(...) would be a call of a Python function, for 10,000 groups.
 
 
 class TopicMembers(NamedTuple):
@@ -35,8 +38,7 @@ class TopicMembers(NamedTuple):
     """That members are assigned."""
 
 
-@dataclass(frozen=True, slots=True)
-class GroupNumbers:
+class GroupNumbers(NamedTuple):
     """One group."""
 
     row: GroupOverview
@@ -72,23 +74,32 @@ class GroupNumbers:
 def group_numbers(case: Case, worst: Finding | None, at: Instant) -> GroupNumbers:
     partitions = partitions_of(case)
     row = group_overview(case, partitions, worst)
-    members: Counter[str] = Counter()
+    state, members = case.state, case.members
+    is_cut_off = row.coordinator is None and case.is_cut_off
+    return _new(
+        GroupNumbers,
+        (
+            row,
+            partitions,
+            state.protocol_type if state is not None else "",
+            len(idle_members(case)) if members else 0,
+            _by_topic(members) if members else {},
+            _last_told(case, at) if is_cut_off else at,
+            case.offsets_are_known,
+            bool(members or case.generations),
+        ),
+    )
+
+
+def _by_topic(members: Iterable[Member]) -> dict[str, TopicMembers]:
+    counts: Counter[str] = Counter()
     assigned: Counter[str] = Counter()
-    for member in case.members or ():
+    for member in members:
         if member.assigned:
             topics = [name.topic for name in member.assigned]
             assigned.update(topics)
-            members.update(set(topics))
-    return GroupNumbers(
-        row,
-        partitions,
-        case.state.protocol_type if case.state is not None else "",
-        len(idle_members(case)),
-        {topic: TopicMembers(count, assigned[topic]) for topic, count in members.items()},
-        _last_told(case, at) if case.is_cut_off else at,
-        case.offsets_are_known,
-        bool(case.members or case.generations),
-    )
+            counts.update(set(topics))
+    return {topic: TopicMembers(count, assigned[topic]) for topic, count in counts.items()}
 
 
 def _last_told(case: Case, at: Instant) -> Instant:
@@ -107,8 +118,7 @@ def with_last_known(now: GroupNumbers, before: GroupNumbers) -> GroupNumbers:
     lags = [row.lag for row in partitions if row.lag is not None]
     ages = [(row.lag_ms, row.may_be_older) for row in partitions if row.lag_ms is not None]
     lag_ms, may_be_older = max(ages, default=(None, False))
-    row = replace(
-        now.row,
+    row = now.row._replace(
         kind=now.row.kind or before.row.kind,
         protocol=now.row.protocol or before.row.protocol,
         members=before.row.members if now.row.members is None else now.row.members,
@@ -120,8 +130,7 @@ def with_last_known(now: GroupNumbers, before: GroupNumbers) -> GroupNumbers:
     )
     told = now if now.has_state else before
     is_filled = row != now.row or partitions != now.partitions
-    return replace(
-        now,
+    return now._replace(
         row=row,
         partitions=partitions,
         protocol_type=told.protocol_type,
@@ -134,7 +143,7 @@ def with_last_known(now: GroupNumbers, before: GroupNumbers) -> GroupNumbers:
 
 def unseen(last_known: GroupNumbers) -> GroupNumbers:
     """Of a group that the last look saw nothing of: all but what can change at any moment."""
-    return replace(last_known, row=replace(last_known.row, state="", coordinator=None))
+    return last_known._replace(row=last_known.row._replace(state="", coordinator=None))
 
 
 def _filled(

@@ -30,7 +30,7 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from requests.adapters import HTTPAdapter
 
 from kelpie.web.exposition import Limits
-from kelpie.web.families import COUNTER, Family, Row
+from kelpie.web.families import COUNTER, Family, Row, rows_of
 from kelpie.web.metrics import KelpieExporter
 from kelpie.web.numbers import ClusterNumbers
 from kelpie.web.watch import Watch
@@ -151,7 +151,8 @@ def _rows(name: str, numbers: ClusterNumbers, limits: Limits) -> Iterator[Row]:
     for group in limits.chosen(numbers):
         if left is not None and left <= 0:
             return
-        rows = list(exporter.of_group(group, numbers, by_partition=limits.by_partition))
+        samples = exporter.of_group(group, numbers, by_partition=limits.by_partition)
+        rows = list(rows_of(samples))
         left = None if left is None else left - len(rows)
         yield from rows
 

@@ -27,21 +27,21 @@ class PastLooks:
     def __init__(self, most: int = MOST_LOOKS, most_bytes: int = MOST_BYTES) -> None:
         self._most, self._most_bytes = most, most_bytes
         self._looks: list[tuple[Snapshot, int]] = []
+        """With their bytes; the newest one does not count, since it is there anyway."""
         self._lock = threading.Lock()
 
     def add(self, look: Snapshot) -> None:
         """The look before becomes lighter if it is heavy: it is no longer the newest."""
         with self._lock:
             if self._looks:
-                self._looks[-1] = _lighter(*self._looks[-1])
-            self._looks.append((look, look.bytes))
+                self._looks[-1] = _to_keep(self._looks[-1][0])
+            self._looks.append((look, 0))
             while len(self._looks) > 2 and (len(self._looks) > self._most or self._is_full()):
                 times = [each.at for each, _ in self._looks]
                 del self._looks[crowded(times, look.at)]
 
     def _is_full(self) -> bool:
-        """The newest one is there anyway."""
-        return sum(size for _, size in self._looks[:-1]) > self._most_bytes
+        return sum(size for _, size in self._looks) > self._most_bytes
 
     @property
     def times(self) -> list[Instant]:
@@ -54,8 +54,11 @@ class PastLooks:
         return min(looks, key=lambda look: abs(look.at - at), default=None)
 
 
-def _lighter(look: Snapshot, size: int) -> tuple[Snapshot, int]:
-    if size <= _HEAVY_BYTES:
-        return look, size
+def _to_keep(look: Snapshot) -> tuple[Snapshot, int]:
     light = look.light()
-    return light, light.bytes
+    size = light.bytes
+    if size <= _HEAVY_BYTES:  # Else the whole look has more, and nobody needs to know how much.
+        whole = look.bytes
+        if whole <= _HEAVY_BYTES:
+            return look, whole
+    return light, size

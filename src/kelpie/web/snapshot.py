@@ -7,13 +7,14 @@ from copy import copy
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
-from kelpie.doctor.broker_loss import Needs, broker_losses, needs
+from kelpie.doctor.broker_loss import Needs, NeedsOfGroups, broker_losses
 from kelpie.doctor.case import Case
 from kelpie.doctor.chapters import brief, chapters
 from kelpie.doctor.diagnosis import Diagnosis
 from kelpie.doctor.finding import Finding
 from kelpie.doctor.group_positions import rows_in
-from kelpie.doctor.overview import GroupOverview, PartitionOverview, partitions_of, worst_findings
+from kelpie.doctor.overview import GroupOverview, partitions_of, worst_findings
+from kelpie.doctor.standings import PartitionOverview
 from kelpie.examination import Examined
 from kelpie.model.time import Instant
 from kelpie.web.numbers import GroupNumbers, group_numbers
@@ -57,25 +58,27 @@ class Snapshot:
         self.losses = broker_losses(self.diagnosis.cluster, needed)
         self.chapters = chapters(self.diagnosis)
         self.brief = brief(self.diagnosis)
-        self._findings: defaultdict[str, list[Finding]] = defaultdict(list)
+        self.findings_by_group: defaultdict[str, list[Finding]] = defaultdict(list)
+        """Worst first. Groups without findings are not in it."""
         for finding in self.diagnosis.findings:
             if finding.group is not None:
-                self._findings[finding.group].append(finding)
+                self.findings_by_group[finding.group].append(finding)
         self._case_of = case_of
         self._making = threading.Lock()
         self._kept: dict[str, Any] = {}
 
     def _from_cases(self) -> KnownGroups:
         """What is derived of a case is used while it is there, and goes with its copy."""
-        needed: list[Needs] = []
-        readers: defaultdict[str, list[str]] = defaultdict(list)
+        needed = NeedsOfGroups()
         worst = worst_findings(self.diagnosis.findings)
         for case in self.cases():
             self.numbers.append(group_numbers(case, worst.get(case.group), self.at))
-            needed.append(needs(case))
-            for topic in dict.fromkeys(name.topic for name in case.reads.partitions):
-                readers[topic].append(case.group)
-        return KnownGroups(tuple(numbers.row for numbers in self.numbers), readers, needed)
+            needed.add(case)
+        readers: defaultdict[str, list[str]] = defaultdict(list)
+        for groups, reads, _ in needed.all:
+            for topic in {name.topic for name in reads}:
+                readers[topic] += groups
+        return KnownGroups(tuple([numbers.row for numbers in self.numbers]), readers, needed.all)
 
     @property
     def now(self) -> Instant:
@@ -105,7 +108,7 @@ class Snapshot:
 
     def cases(self) -> Iterable[Case]:
         """Copies, one after the other."""
-        return map(copy, self._cases.values())
+        return map(Case.__copy__, self._cases.values())
 
     def observed(self) -> Mapping[str, Case]:
         """Themselves: for those who derive nothing of them."""
@@ -123,7 +126,7 @@ class Snapshot:
 
     def findings_of(self, group: str) -> list[Finding]:
         """Worst first."""
-        return self._findings.get(group, [])
+        return self.findings_by_group.get(group, [])
 
     def kept(self, name: str, make: Callable[["Snapshot"], T]) -> T:
         """What `make` makes of it: made once, when somebody first asks."""

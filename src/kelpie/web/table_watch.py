@@ -8,6 +8,7 @@ from typing import Any
 
 from kelpie.client.survey import wall_clock
 from kelpie.cluster import ClusterView
+from kelpie.doctor.broker_loss import Needs
 from kelpie.doctor.case import Case
 from kelpie.doctor.diagnosis import Diagnosis
 from kelpie.doctor.finding import Finding, Severity
@@ -17,10 +18,10 @@ from kelpie.examination import Examination, Examined
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.observations import OFFSETS_TOPIC
-from kelpie.pipeline.diagnosis.cluster import KnownCluster, clusters_of
+from kelpie.pipeline.diagnosis.cluster import KnownCluster
 from kelpie.pipeline.group_cases import read_case
 from kelpie.pipeline.histories import GroupTables, Traffic
-from kelpie.pipeline.results import NoTables, are_tables, read_diagnosis
+from kelpie.pipeline.results import known_clusters, read_diagnosis
 from kelpie.pipeline.storage.lake import Lake
 from kelpie.pipeline.tables import TABLES
 from kelpie.pipeline.tables.moments import instant
@@ -41,9 +42,7 @@ _NO_LIVE_CLUSTER = Examination()
 
 def clusters_in(folder: Place) -> list[str]:
     """Names of the clusters that tables know. Raises NoTables."""
-    if not are_tables(folder):
-        raise NoTables(f"There are no tables in {folder}; kelpie pipeline run --into {folder} makes them.")
-    return clusters_of(Lake(folder, read_only=True))
+    return known_clusters(Lake(folder, read_only=True))
 
 
 class TablePast:
@@ -153,9 +152,8 @@ def _known_groups(diagnosis: Diagnosis, tables: Tables) -> KnownGroups:
     for topic, groups in readers.items():
         for group in groups:
             topics.setdefault(group, []).extend(diagnosis.cluster.topics.get(topic, ()))
-    homes = {group: diagnosis.cluster.home_of(group) for group in topics}
     needed = [
-        (group, [*names, *([home] if (home := homes[group]) else [])]) for group, names in topics.items()
+        Needs([group], tuple(names), diagnosis.cluster.home_of(group)) for group, names in topics.items()
     ]
     return KnownGroups(_with_worst(rows, diagnosis.findings), readers, needed)
 
@@ -185,7 +183,7 @@ def _with_worst(rows: Sequence[GroupOverview], findings: Sequence[Finding]) -> t
     for finding in findings:
         if finding.until is None:
             worst.setdefault(finding.group, finding)
-    return tuple(replace(row, worst=worst.get(row.group)) for row in rows)
+    return tuple(row._replace(worst=worst.get(row.group)) for row in rows)
 
 
 def _as_of(tables: Tables, latest: Snapshot, at: Instant) -> Snapshot:
@@ -210,8 +208,7 @@ def _as_of(tables: Tables, latest: Snapshot, at: Instant) -> Snapshot:
     )
     lags, members = tables.groups.lags_at(at), tables.groups.members_at(at)
     rows = [
-        replace(
-            row,
+        row._replace(
             state="",
             coordinator=None,
             lag=lags.get(row.group, (None, None))[0],

@@ -6,6 +6,7 @@ import traceback
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from kelpie.client.garbage import few_collections
 from kelpie.client.loop_thread import LoopThread
 from kelpie.doctor.case import Case
 from kelpie.doctor.diagnosis import Diagnosis
@@ -58,7 +59,7 @@ class Watch:
         self.incidents = IncidentLog()
         self.tables = tables
         self.meter = meter or Meter()
-        self._examination = examination
+        self._examination = examination.repeated()
         self._finish = finish
         self._thread = LoopThread(f"kelpie-watch-{name}")
 
@@ -117,19 +118,20 @@ class Watch:
             await asyncio.sleep(self.every_s)
 
     async def _look(self, began: Instant) -> None:
-        async with asyncio.timeout(LONGEST_LOOK_S):
-            examined = await self._examination.examine()
-        self._take(examined, began)
+        with few_collections():
+            async with asyncio.timeout(LONGEST_LOOK_S):
+                examined = await self._examination.examine()
+            self._take(examined, began)
 
     def _take(self, examined: Examined, began: Instant) -> None:
         took_ms = max(0, self.clock() - began)
         finished = examined._replace(diagnosis=self._finish(examined.diagnosis))
         look = Snapshot(finished, began, took_ms)
+        self.meter.take(look)
         if look.saw_anything and self.changes:
-            self.history.add(look.now, measured(look, self.latest))
+            self.history.add(look.now, measured(look, self.latest, self.meter.at_rest))
         self.incidents.add(look)
         self.past.add(look)
-        self.meter.take(look)
         self.latest = look
 
 

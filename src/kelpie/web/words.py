@@ -13,6 +13,7 @@ from kelpie.model.time import Instant, iso_time
 from kelpie.model.words import duration, moment
 from kelpie.web.language import ENGLISH, N_, gettext, tag
 from kelpie.web.translation import Piece, pieces_of
+from kelpie.web.translation.said import DOCTOR
 
 UNKNOWN = "–"
 _SHOWN_AT: ContextVar[str | None] = ContextVar("the time that a page shows")
@@ -77,11 +78,13 @@ def trend(change: float | None) -> str:
     return "±0" if abs(change) < 0.5 else f"{change:+,.0f}"
 
 
-def sentence(text: str) -> Markup:
-    """What the doctor says, in the language of the page; what has no translation is marked as English."""
+def sentence(text: str, kind: str = DOCTOR) -> Markup:
+    """What the doctor says, or repairs or the lab (`said.KINDS`), in the language of the page; what has no
+    translation is marked as English.
+    """
     if tag() == ENGLISH:
         return escape(harmless(text))
-    return Markup("").join(map(_piece, pieces_of(text, tag())))
+    return Markup("").join(map(_piece, pieces_of(text, tag(), kind)))
 
 
 def _piece(piece: Piece) -> Markup:

@@ -9,16 +9,19 @@ import json
 import lzma
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from kelpie.client.admin.asking import few_collections
+from kelpie.client.garbage import few_collections
+from kelpie.cluster import ClusterView
+from kelpie.doctor.case import Case
 from kelpie.doctor.cases import build
 from kelpie.doctor.diagnosis import diagnose_all
+from kelpie.model.time import Instant
 from kelpie.observations import Observations
 from kelpie.observations.earlier import EARLIER_SURVEY
 from kelpie.observations.encoding import decode, encode, gathered, rows_of
 from kelpie.observations.presence import Presence
-from tests.doctor.matrix.kinds import RELEASES, SINK, kinds_of
+from tests.doctor.matrix.kinds import RELEASES
 from tests.doctor.matrix.situations import SITUATIONS, Situation
 from tests.doctor.matrix.watching import Moment
 
@@ -37,18 +40,6 @@ CELLS = [
     if release in situation.releases and file_of(situation.name, release).exists()
 ]
 """What is recorded: a release, and a situation on it."""
-
-
-_WITH_SINK = frozenset({"all-stopped", "member-paused", "quiet-run", "topic-deleted"})
-"""Situations that were recorded on 4.3.1 with real workers of Connect and a sink connector. In the others on
-4.3.1, a group only uses the protocol type of Connect; they are to be recorded anew.
-"""
-
-
-def kinds_in(release: str, situation: str) -> frozenset[str]:
-    """The kinds of groups that a recording has."""
-    kinds = kinds_of(release)
-    return kinds - {SINK} if release == "4.3.1" and situation not in _WITH_SINK else kinds
 
 
 def cell_name(part: str | Situation) -> str:
@@ -93,8 +84,23 @@ def _numbers(runs: Sequence[int]) -> Iterator[int]:
         last += distance + length - 1
 
 
+class Recorded(NamedTuple):
+    """A moment, not yet judged."""
+
+    now: Instant
+    rows: Observations
+    cluster: ClusterView
+    cases: list[Case]
+
+
 def replay(path: Path) -> Iterator[Moment]:
-    """The moments, judged anew by the rules of today, with what the store of today keeps of brokers."""
+    """The moments, judged anew by the rules of today."""
+    for now, rows, cluster, cases in recorded(path):
+        yield Moment(now, rows, diagnose_all(cluster, cases).findings)
+
+
+def recorded(path: Path) -> Iterator[Recorded]:
+    """The moments, with what the store of today keeps of brokers."""
     rows: list[tuple[str, Any]] = []
     presences: dict[int, Presence] = {}
     with lzma.open(path, "rt") as file, few_collections():
@@ -111,7 +117,7 @@ def replay(path: Path) -> Iterator[Moment]:
                 for node, broker in cluster.brokers.items():
                     if broker.alive is not None:
                         presences[node] = presences.get(node, Presence()).seen(broker.alive, now)
-                yield Moment(now, seen, diagnose_all(cluster, cases).findings)
+                yield Recorded(now, seen, cluster, cases)
 
 
 def _know_presences(seen: Observations, presences: Mapping[int, Presence]) -> None:

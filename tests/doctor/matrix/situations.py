@@ -164,7 +164,7 @@ def in_the_old_topic(rows: Observations) -> Codes:
     and begin anew: it depends on when they asked for topics.
     """
     ends = {row.name: row.latest for row in rows.ends if row.topic == TOPIC and row.source != EARLIER_SURVEY}
-    committed = (row for row in rows.committed if row.topic == TOPIC and row.source != EARLIER_SURVEY)
+    committed = (row for row in rows.all_committed if row.topic == TOPIC and row.source != EARLIER_SURVEY)
     return {"KLP314": frozenset(row.group for row in committed if row.offset > ends[row.name])}
 
 

@@ -55,7 +55,7 @@ def watch(world: World, situation: Situation, folder: Path) -> list[Moment]:
     _await_commits(world)
     situation.prepare(world)
     moments: list[Moment] = []
-    watching = Watching(_settings(world, situation), store=Store(folder), clock=_clock(situation))
+    watching = Watching(_settings(world, situation), store=Store(folder), clock=_clock(situation)).repeated()
     deadline = time.monotonic() + _LIMIT_S
     with ThreadPoolExecutor(1) as pool:
         acting: Future[None] | None = None

@@ -192,3 +192,44 @@ def test_every_finding_is_told_once(findings: list[Finding], known: str | None) 
     page = render(diagnosis)
     for chapter in (*told.chapters, *told.lines):
         assert all(part.code in page for part in chapter.parts)
+
+
+def test_what_the_cause_advises_is_not_said_again() -> None:
+    """KLP100 says to start the dead broker; under it, KLP106 says only what to do if it is gone for good."""
+    rows = [a_view(0, 1, (1, 2), (1, 2)), a_view(1, 2, (2, 3), (2,))]
+    cluster = a_cluster(*rows, offsets_partitions=2, dead=(3,))
+    group = a_name_on(1, 2)
+    diagnosis = diagnose_all(cluster, [a_case(group, cluster)])
+    at_risk = next(each for each in diagnosis.findings if each.code == "KLP106")
+    assert at_risk.remedies[0].text == "Bring broker 3 back; the replicas catch up by themselves."
+    page = " ".join(render(diagnosis).split())
+    assert "Find out why broker 3 stopped, and start it" in page
+    assert "Bring broker 3 back" not in page
+    assert "place the replicas elsewhere" in page
+
+
+def test_advice_of_a_chapter_before_is_not_said_again() -> None:
+    """KLP100 is not the cause of the second, and stands above it all the same."""
+    dead = replace(a_finding("KLP100", None), remedies=(Remedy("Start broker 3."),))
+    again = Remedy("Bring broker 3 back.", said_by="KLP100")
+    refused = replace(a_finding("KLP106", "a", Severity.WARNING), remedies=(again, Remedy("Wait.")))
+    page = render(a_diagnosis(dead, refused))
+    assert "Start broker 3." in page
+    assert "Wait." in page
+    assert "Bring broker 3 back." not in page
+    alone = render(a_diagnosis(refused))
+    assert "Bring broker 3 back." in alone
+
+
+def test_the_headline_names_the_broker_whose_loss_hits_most_known_groups() -> None:
+    """Broker 1 holds a partition alone, too, and no group lives there."""
+    rows = [a_view(number, number + 1, (number + 1,), (number + 1,)) for number in range(3)]
+    cluster = a_cluster(*rows, offsets_partitions=3)
+    on_1, on_2 = ([a_name_on(number, 3)] for number in (1, 2))
+    on_2 += [name for name in (f"g-{at}" for at in range(99)) if cluster.home_of(name) == rows[2].name][:2]
+    diagnosis = diagnose_all(cluster, [a_case(group, cluster) for group in sorted([*on_1, *on_2])])
+    assert verdict(diagnosis).startswith(
+        "WARNING: If broker 3 (kafka-3:9092) goes, 3 groups lose their coordinator"
+    )
+    (chapter,) = [each for each in chapters(diagnosis) if each.cause.code == "KLP106"]
+    assert [each.brokers for each in chapter.cause.findings] == [(3,), (2,), (1,)]

@@ -109,7 +109,7 @@ def test_nothing_known_is_not_well() -> None:
     """No data is never OK."""
     cluster = ClusterView(NOW)
     first = render(diagnose_all(cluster, [a_case("g", cluster)])).splitlines()[0]
-    assert first == "UNDETERMINED: 1 of 1 group could not be judged."
+    assert first == "UNDETERMINED: 1 of 1 group could not be judged (g)."
     nobody = ClusterView(NOW, unasked=(Unasked("broker", "kafka-1:9092", "refused"),))
     assert render(diagnose_all(nobody, [])).startswith("UNKNOWN: not one broker answered")
     assert render(diagnose_all(a_cluster(), [])).startswith("NOTHING: no group is known")

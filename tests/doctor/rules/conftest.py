@@ -14,6 +14,7 @@ from tests.doctor.asking import wrongly_left_out
 from tests.web.translation.leftover import english_left
 
 _init = Case.__init__
+_with_fields = Case.with_fields
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +26,13 @@ def _rules_left_out_are_right(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
         _init(self, *arguments, **options)
         cases.append(self)
 
+    def made_of(self: Case, **fields: Any) -> Case:
+        case = _with_fields(self, **fields)
+        cases.append(case)
+        return case
+
     monkeypatch.setattr(Case, "__init__", made)
+    monkeypatch.setattr(Case, "with_fields", made_of)
     yield
     monkeypatch.undo()
     wrong = [problem for case in cases for problem in wrongly_left_out(case)]

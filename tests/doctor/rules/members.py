@@ -26,7 +26,7 @@ class Actor(threading.Thread):
             "bootstrap.servers": bootstrap,
             "group.id": group,
             "client.id": plan["name"],
-            "session.timeout.ms": plan.get("session", 1_500),
+            "session.timeout.ms": plan.get("session", 20_000),
             "heartbeat.interval.ms": 200,
             "max.poll.interval.ms": plan.get("limit", 60_000),
             "auto.offset.reset": "earliest",

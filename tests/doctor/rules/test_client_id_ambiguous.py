@@ -22,7 +22,8 @@ def test_members_of_two_groups_at_one_address_are_certain() -> None:
     assert first.cause == second.cause == "/client_group_id/10.0.0.7-rdkafka"
     assert first.severity is Severity.WARNING
     assert first.summary == (
-        "Groups first and second share client id rdkafka on 10.0.0.7; its node names second."
+        "Groups first and second may be counted wrongly: they share client id rdkafka on 10.0.0.7; its "
+        "node names second."
     )
 
 
@@ -78,7 +79,7 @@ def test_a_default_client_id_and_a_reader_without_node_are_a_notice() -> None:
     judged = findings(judge(cluster, unknown(cluster, "first", "second")))
     assert {finding.group for finding in judged} == {"first", "second"}
     assert {finding.severity for finding in judged} == {Severity.NOTICE}
-    assert "may share a node" in judged[0].summary
+    assert "they may share client id" in judged[0].summary
 
 
 def test_a_client_id_of_its_own_makes_nobody_suspect() -> None:
@@ -93,7 +94,9 @@ def test_the_label_ambiguous_says_it_itself() -> None:
     cluster = kop(a_scrape({both: 1}), a_scrape({both: 4}))
     (finding,) = findings(judge(cluster, []))
     assert (finding.group, finding.severity) == (None, Severity.WARNING)
-    assert finding.summary.startswith("1 partition of orders is read by two groups")
+    assert finding.summary.startswith(
+        "Two groups or more are counted too low: 1 partition of orders is read by groups"
+    )
 
 
 def test_without_members_nobody_can_say() -> None:

@@ -85,7 +85,7 @@ def test_a_share_group_stays_stopped_when_the_look_that_saw_it_first_is_kept_no_
 def test_a_share_group_whose_topic_is_gone_is_not_judged_from_memory() -> None:
     """Its positions are told no more. KLP207 says that the topic is missing."""
     earlier = (_share(40, 60, WORKER, ago=400), _share(40, 60, WORKER, ago=200))
-    now = replace(_share(40, 60, WORKER), share_positions=())
+    now = _share(40, 60, WORKER)._replace(share_positions=())
     assert found(stalled.judge(_share_case(*earlier, now)))
     gone = a_cluster(*an_offsets_topic(), a_view(0, 1, topic="orders"))
     missing(stalled.judge(_share_case(*earlier, now, cluster=gone)))

@@ -32,7 +32,7 @@ def _stuck(release: str, instance: str | None = "pod-1", **fields: Any) -> Case:
     times: dict[str, Any] = {"session_timeout_ms": 10_000, "rebalance_timeout_ms": 300_000}
     members = (a_member("app-1", 0, instance_id=instance, **times), a_member("app-2", 1, **times))
     last = a_state("PreparingRebalance", *members)
-    looks = [replace(last, at=NOW - 20 * SECOND), last]
+    looks = [last._replace(at=NOW - 20 * SECOND), last]
     fields["generations"] = [Generation("billing", 4, members, "consumer", "range", at=NOW - 10 * MINUTE)]
     cluster = a_cluster()
     brokers = {node: a_broker(node, release=release) for node in cluster.brokers}
@@ -44,16 +44,18 @@ def test_a_symptom_on_a_release_that_has_the_fault_names_both() -> None:
     finding = found(judge(_stuck("3.3.1")))
     assert finding.severity is Severity.NOTICE
     assert finding.summary.startswith(
-        "Group billing: what KLP202 tells is known of the release of its coordinator, 3.3.1, which has "
-        "KAFKA-14422"
+        "Group billing may be hit by KAFKA-14422, which its coordinator's release, 3.3.1, has: "
     )
+    assert finding.summary.endswith("What points to it: KLP202.")
     assert "corrected in 3.4, 3.3.2 and later" in finding.remedies[0].text
     assert "Nothing that was seen proves" in finding.why
 
 
 def test_a_range_of_releases_may_have_it() -> None:
     """A survey knows 2.8 to 3.0 by the same versions of requests."""
-    assert "which may have KAFKA-14422" in found(judge(_stuck("2.8"))).summary
+    assert (
+        "KAFKA-14422, which its coordinator's release, 2.8, may have: " in found(judge(_stuck("2.8"))).summary
+    )
 
 
 @pytest.mark.parametrize("release", ["3.3.2", "3.4.0", "3.9", "4.x"])

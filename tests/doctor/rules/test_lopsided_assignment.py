@@ -1,7 +1,6 @@
 """KLP208: one has much, another has little."""
 
 from collections import Counter
-from dataclasses import replace
 from itertools import product
 
 from hypothesis import given
@@ -37,7 +36,7 @@ def test_range_over_many_small_topics() -> None:
 def test_between_two_cooperative_rebalances_it_is_too_early_to_say() -> None:
     """Near miss: app-1 gave half of the partitions up, and the next rebalance assigns them to app-2."""
     members = (_member("app-1", "t-0", partitions=2), _member("app-2"))
-    state = replace(a_state("Stable", *members), protocol="cooperative-sticky")
+    state = a_state("Stable", *members)._replace(protocol="cooperative-sticky")
     views = [PartitionView("t-0", number, leader=1, replicas=(1,), in_sync=(1,)) for number in range(4)]
     halfway, whole = (build_cluster(Observations(partitions=each)) for each in (views, views[:2]))
     assert "a second look" in missing(judge(a_case(cluster=halfway, states=[state])))[0]

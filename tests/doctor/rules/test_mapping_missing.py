@@ -20,8 +20,8 @@ def test_a_member_without_a_node_is_named() -> None:
     assert finding.severity is Severity.WARNING
     assert (finding.group, finding.members) == ("billing", ("app-1-uuid",))
     assert finding.summary == (
-        "Group billing: what its only member reads will be counted to no group after the next reconnection: "
-        "no node in the mapping tree for client id app-1."
+        "Group billing will be counted too low after the next reconnection: the mapping tree has no node for "
+        "its only member, client id app-1."
     )
     assert finding.evidence[-1].text == "/client_group_id/10.0.0.7-app-1 is not among 1 node"
     assert finding.remedies[0].command.startswith("kelpie mappings repair")
@@ -83,7 +83,7 @@ def test_a_group_that_reads_and_is_in_no_listing_at_that_time() -> None:
     (finding,) = findings(judge(cluster, unknown(cluster, "billing", "audit")))
     assert finding.group == "billing"
     assert finding.summary.startswith(
-        "Group billing: what it reads will be counted to no group after the next reconnection: "
+        "Group billing will be counted too low after the next reconnection: it was reading "
     )
 
 

@@ -1,6 +1,5 @@
 """KLP312: members read, and nothing is ever committed."""
 
-from dataclasses import replace
 from typing import Any
 
 from kelpie.doctor.case import Case
@@ -92,6 +91,6 @@ def test_without_the_coordinators_answer_nobody_can_say() -> None:
 def test_a_streams_application_on_its_own_protocol_is_judged_too() -> None:
     """Kafka 4.1: its members hold active tasks, and it commits as a consumer group does."""
     own = a_state("Stable", a_member("app-1", 0), kind="streams", protocol_type="streams", protocol="")
-    earlier = replace(own, at=JOINED)
+    earlier = own._replace(at=JOINED)
     case = _case(an_end(700, last_written=NOW - 2 * MINUTE), states=[earlier, own], generations=[])
     assert "never commits" in found(judge(case)).summary

@@ -151,7 +151,7 @@ def test_partitions_that_no_member_has_are_those_that_move() -> None:
     assert "app-1 has not yet given up orders-1." in finding.summary
     assert finding.members == ("app-1",)
     alike = [
-        replace(state, members=tuple(replace(member, client_id="app") for member in state.members))
+        state._replace(members=tuple(replace(member, client_id="app") for member in state.members))
         for state in states
     ]
     assert "app (member app-1) has not yet given up orders-1." in found(judge(a_case(states=alike))).summary

@@ -291,6 +291,19 @@ def test_a_backlog_elsewhere_explains_a_few_minutes_and_no_more() -> None:
     assert found(judge(_works_off(310, a_member("app-1", 0, 1)))).partitions == ("orders-1",)
 
 
+def test_records_that_have_just_come_elsewhere_are_no_backlog() -> None:
+    """Seen on 4.3.1: a member that failed at one record was taken for busy, for some records of a second."""
+    waits = [row for row in _history(1, None) if (row.at or 0) <= NOW - 60 * SECOND]
+    case = _case(
+        [*_history(0, None), *waits],
+        an_end(719, at=NOW - 10 * SECOND),
+        an_end(725),
+        an_end(9000, partition=1, last_written=NOW - HOUR),
+        states=[a_state("Stable", a_member("app-1", 0, 1))],
+    )
+    assert found(judge(case)).partitions == ("orders-1",)
+
+
 def test_what_another_member_works_off_explains_nothing() -> None:
     """The one who holds the partition has nothing else to do."""
     both = _works_off(60, a_member("app-1", 0), a_member("app-2", 1))

@@ -60,6 +60,31 @@ def test_silent_members_are_worse() -> None:
     assert finding.members == ("app-1",)
 
 
+def test_a_member_that_may_commit_rarely_is_no_alarm_before_its_poll_limit() -> None:
+    """One that commits every four minutes looks the same until it has committed three times."""
+    member = a_state("Stable", a_member("app-1", 0))
+
+    def after(minutes: float, *earlier: float) -> Case:
+        times = [NOW - round((minutes + before) * MINUTE) for before in (*earlier, 0)]
+        history = commits(*((at, 100 * number) for number, at in enumerate(times)))
+        ends = (an_end(4000, at=times[-1]), an_end(4120, last_written=NOW))
+        return _case(history, *ends, states=[member])
+
+    expected = {2.5: Severity.NOTICE, 4.9: Severity.NOTICE, 5: Severity.WARNING, 14.9: Severity.WARNING}
+    for minutes, severity in expected.items():
+        finding = found(judge(after(minutes, 4)))
+        assert finding.severity is severity, minutes
+        assert finding.summary.endswith("How often it commits is not known yet: it may commit rarely.")
+    certain = found(judge(after(15, 4)))
+    assert certain.severity is Severity.CRITICAL
+    assert certain.summary.endswith("1 member is there, and silent; 4,020 records wait in orders-0.")
+    # It is known now: 13 min are more than three times what is usual, and 11 min are not.
+    known = found(judge(after(13, 12, 8, 4)))
+    assert known.severity is Severity.CRITICAL
+    assert "before that it committed every 4 min; 1 member" in known.summary
+    assert judge(after(11, 12, 8, 4)) is ABSENT
+
+
 def test_a_group_that_has_read_all_has_not_stopped() -> None:
     """Near miss: nothing waits, or only the marker of a transaction."""
     assert judge(_case(_history(), an_end(720))) is ABSENT

@@ -63,6 +63,16 @@ def test_an_offset_that_was_committed_before_is_old_though_the_new_log_has_grown
     found(judge(a_case(cluster=cluster, states=[READS], **seen)))
 
 
+def test_an_offset_in_the_new_topic_is_no_rewind_whatever_stood_in_the_old_one() -> None:
+    """Seen on 4.3.1, where the leader of the new partition did not tell the end of its log yet."""
+    known = topics_of((OLD, NEW), {}, {})
+    cluster = a_cluster(a_view(0, 1, topic="orders", leader_epoch=0), known_topics=known)
+    rows = commits((NOW - 11 * MINUTE, 1000), (NOW - MINUTE, 13))
+    assert rewound.judge(a_case(cluster=cluster, commits=rows, history_from=NOW - 12 * MINUTE)) is ABSENT
+    same = a_cluster(a_view(0, 1, topic="orders", leader_epoch=0), known_topics=topics_of((OLD,), {}, {}))
+    found(rewound.judge(a_case(cluster=same, commits=rows, history_from=NOW - 12 * MINUTE)))
+
+
 def test_a_commit_carries_the_id_of_its_topic() -> None:
     """Brokers write it since Kafka 4.1: the first look is enough."""
     cluster = _cluster(NEW, end=an_end(5000))

@@ -17,7 +17,7 @@ REFUNDS = a_member("refunds-1-x", client_id="refunds-1", host="/10.0.0.3", topic
 
 def _case(*members: Member, since: int = NOW - 10 * MINUTE) -> Case:
     state = a_state("Stable", *members)
-    return a_case(states=[replace(state, at=since), state])
+    return a_case(states=[state._replace(at=since), state])
 
 
 def test_two_applications_on_two_machines_with_two_names_are_a_warning() -> None:

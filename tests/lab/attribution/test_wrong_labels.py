@@ -23,7 +23,21 @@ pytestmark = pytest.mark.real
 WaitUntil = Callable[..., None]
 
 GROUP, APP = "billing", "app-1"
+_TRIES = 5
 _HASTY_RECONCILED = hastened("reconciled", interval_ms=300, grace_ms=600, misses_are_read_again_after_ms=300)
+
+
+@contextmanager
+def _last_writer(lab: Live, plan: str) -> Iterator[Reader]:
+    """A member of the second group. librdkafka may ask for its coordinator on the connection to the bootstrap
+    address, and drop that: the plan `connection` then deletes the node. The member is then opened again.
+    """
+    for _ in range(_TRIES):
+        with lab.consumer("second", "shared", "payments") as reader:
+            if plan != "connection" or lab.mappings:
+                yield reader
+                return
+    pytest.fail(f"librdkafka dropped the connection on which it had asked {_TRIES} times")
 
 
 @pytest.mark.parametrize("plan", ["connection", "join", "coordinator", "reconciled", "incarnation"])
@@ -31,7 +45,7 @@ def test_two_groups_have_one_client_id(plan: str, zookeeper: str) -> None:
     """On KoP's tree the last writer has the traffic of both. `incarnation` tells them by their partitions."""
     with live(plan, zookeeper) as lab:
         lab.cluster.create_topic("payments", assignment={0: [A, C]})
-        with lab.consumer("first", "shared") as first, lab.consumer("second", "shared", "payments") as second:
+        with lab.consumer("first", "shared") as first, _last_writer(lab, plan) as second:
             assert lab.mappings == ({} if plan == "incarnation" else {"shared": "second"})
             lab.send(10)
             lab.send(5, "payments")

@@ -196,6 +196,7 @@ class Side:
     async def _wait_while(self, group: str, state: str, described: Any) -> Any:
         deadline = time.monotonic() + LIMIT_S
         while described.group_state == state and time.monotonic() < deadline:
+            await asyncio.sleep(0.005)  # It waits for a timer, which many questions would not hasten.
             described = await self._describe(group)
             if described.group_state != state:
                 described = await self._describe(group)

@@ -25,7 +25,7 @@ def test_tasks_work_from_the_zip(tmp_path: Path) -> None:
     code = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
         "import kelpie; assert kelpie.__file__.startswith(sys.argv[1]), kelpie.__file__\n"
-        "from kelpie.pipeline.diagnosis import groups\n"
+        "from kelpie.pipeline.diagnosis import judging\n"
         "from kelpie.pipeline.spark import preflight\n"
         "from kelpie.pipeline.sources.logs import intake as logs\n"
         "from kelpie.pipeline.sources.scrapes import intake as scrapes\n"

@@ -115,6 +115,12 @@ def test_modules_that_executors_lack_are_told_with_hosts(tmp_path: Path) -> None
         judge(sights, "spark://h:7077")
 
 
+def test_a_server_of_spark_connect_is_refused_with_the_reason() -> None:
+    """It is no master: tasks are RDDs, which Connect does not have."""
+    with pytest.raises(ClusterFault, match=r"sc://h:15002 is a server of Spark Connect\. .*Name a master: "):
+        addresses("sc://h:15002")
+
+
 def test_several_masters_have_several_addresses() -> None:
     """One of them leads, and the others wait."""
     assert addresses("spark://a:7077,b:7078") == [("a", 7077), ("b", 7078)]

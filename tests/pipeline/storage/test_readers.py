@@ -7,7 +7,7 @@ from typing import Any
 import duckdb
 import polars
 import pytest
-from bench.fleet import ROUNDS_A_DAY, START_MS, Fleet, name, topic
+from bench.fleet_segments import ROUNDS_A_DAY, START_MS, Fleet, name, topic
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 

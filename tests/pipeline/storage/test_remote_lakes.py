@@ -16,6 +16,7 @@ from kelpie.pipeline.storage.journal import Conflict, Journal
 from kelpie.pipeline.storage.lake import Lake
 from kelpie.places import RemotePath
 from tests.pipeline.sources.segments.segments import CLUSTER, Here, batches, ingest, segment
+from tests.pipeline.storage.test_floors import LAG, age, days, filled, looks
 
 pytestmark = pytest.mark.real
 _STORES = ["s3", pytest.param("hdfs", marks=pytest.mark.wide)]
@@ -122,6 +123,26 @@ def test_run_killed_at_any_step_and_run_again_ends_with_the_same_tables(
         assert _rows(Lake(folder / f"killed-at-{step}")) == _rows(lake), f"killed at step {step}"
 
 
+@pytest.mark.parametrize("folder", _STORES, indirect=True)
+def test_old_rows_go_in_one_commit_of_which_one_writer_gets_the_number(folder: RemotePath) -> None:
+    """Others add rows meanwhile: none of these is lost, and none of the old ones is left."""
+    lake = filled(Lake(folder / "tables"))
+    before = lake.state_of(LAG)
+    with ThreadPoolExecutor(3) as pool:
+        adding = [
+            pool.submit(lake.append_rows, LAG, CLUSTER, looks(6 + each), application=f"a{each}", version=0)
+            for each in range(2)
+        ]
+        aging = pool.submit(age, lake)
+    assert [each.result() for each in adding] == [1, 1]
+    aging.result()
+    assert lake.state_of(LAG) == before + 3
+    assert days(lake) == [3, 4, 5, 6, 7]
+    lake.append_rows(LAG, CLUSTER, looks(0, 2, 8), application="a", version=3)
+    assert lake.sweep(replaced=timedelta())
+    assert days(lake) == [3, 4, 5, 6, 7, 8]
+
+
 @pytest.mark.wide
 def test_drafts_that_killed_writers_left_on_hdfs_are_swept(hdfs: RemotePath, disk: Path) -> None:
     """deltalake removes none of its own, and a stream commits for months."""
@@ -130,6 +151,7 @@ def test_drafts_that_killed_writers_left_on_hdfs_are_swept(hdfs: RemotePath, dis
     before = _rows(lake)
     drafts = [
         lake.path(COMMITS) / "_delta_log" / ".00000000000000000007.json.tmp.3",
+        lake.path(COMMITS) / "_delta_log" / ".kelpie-00000000000000000008.json.1e",
         next((hdfs / "_batches").iterdir()) / ".kelpie-00000000000000000009.json.0f",
     ]
     for draft in drafts:

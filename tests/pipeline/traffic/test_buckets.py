@@ -50,7 +50,12 @@ def test_verdicts_are_the_same_in_one_part_and_in_many(tmp_path: Path) -> None:
     assert len(gaps) == PARTITIONS + 1
 
 
-def _judged(room: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def test_a_task_that_is_run_again_counts_once(tmp_path: Path) -> None:
+    """Its executor was lost after it had written; Spark gives its work to another one."""
+    assert _judged(tmp_path / "twice", attempts=2) == _judged(tmp_path / "once")
+
+
+def _judged(room: Path, attempts: int = 1) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """What is made of a day whose partition 0 has a stranger."""
     strange = a_delta(6000, 6060, beside=[("g", 5, True)])
     lost = [
@@ -64,7 +69,9 @@ def _judged(room: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     commits = pa.Table.from_pylist(list(map(_commit, range(PARTITIONS))), TABLES["commit_timeline"].schema)
     day = str(NOON.date())
     places = evidence.places(files)
-    evidence.split_commits(_written(room / "timeline.parquet", commits), {day: places}, str(room))
+    timeline = _written(room / "timeline.parquet", commits)
+    for _ in range(attempts):
+        evidence.split_commits(timeline, {day: places}, str(room))
     folders = {name: str(room / name) for name in TABLE_NAMES}
     written = tasks.judge(
         Day("c", day, folders, files, evidence=str(room), places=places), MappingHistory(())

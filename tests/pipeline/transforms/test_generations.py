@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from kelpie.pipeline.transforms.commits import once
+from kelpie.pipeline.transforms.epochs import EPOCH, epochs, epochs_here
 from kelpie.pipeline.transforms.generations import generations, memberships
 from tests.pipeline.rows import at, commit, frame, generation
 from tests.pipeline.scenes import Rows, Scenes, by_group
@@ -208,3 +210,13 @@ def test_membership_tells_what_a_member_had_and_why_it_left(found: Found) -> Non
         ("b", plain(9), "expired"),
     ]
     assert [positions(row["assigned"]) for row in rows] == [[("orders", 0)], [("orders", 1)]]
+
+
+def test_driver_and_tasks_fold_the_same_epochs(spark: SparkSession) -> None:
+    """The driver folds the records of few groups."""
+    records = once(frame(spark, "group_metadata", SCENES.rows("group_metadata"))).toArrow()
+    of_tasks = epochs(spark.createDataFrame(records)).toArrow().cast(EPOCH)
+    here = epochs_here(records)
+    assert here.num_rows
+    assert sorted(map(repr, here.to_pylist())) == sorted(map(repr, of_tasks.to_pylist()))
+    assert epochs_here(records.slice(0, 0)).schema == EPOCH

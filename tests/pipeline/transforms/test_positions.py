@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from kelpie.pipeline.transforms.commits import timeline
 from kelpie.pipeline.transforms.intervals import during
-from kelpie.pipeline.transforms.lag import lags
+from kelpie.pipeline.transforms.lag import held, lags
 from kelpie.pipeline.transforms.losses import losses
 from kelpie.pipeline.transforms.positions import regressions, traffic
 from tests.pipeline.rows import at, commit, frame
@@ -165,7 +165,7 @@ def test_lag_is_that_of_the_commit_that_held_at_the_time(spark: SparkSession) ->
         [("c", "t", 0, at(0), 50, 50), ("c", "t", 0, at(15), 100, 90), ("c", "t", 0, at(25), 120, 120)], ENDS
     )
     rows = sorted(
-        lags(told(spark, [commit(10, 60), commit(20, 120)]), ends).collect(), key=lambda row: row["at"]
+        lags(held(told(spark, [commit(10, 60), commit(20, 120)])), ends).collect(), key=lambda row: row["at"]
     )
     assert [(row["offset"], row["lag"], row["stable_lag"], row["lag_ms"]) for row in rows] == [
         (60, 40, 30, 15_000),
@@ -176,8 +176,19 @@ def test_lag_is_that_of_the_commit_that_held_at_the_time(spark: SparkSession) ->
 def test_what_nobody_knows_of_a_lag_is_null_and_not_0(spark: SparkSession) -> None:
     """No last stable offset was told, and nobody looked when the log ended where the group stands."""
     ends = spark.createDataFrame([("c", "t", 0, at(15), 100, None)], ENDS)
-    (row,) = lags(told(spark, [commit(10, 60)]), ends).collect()
+    (row,) = lags(held(told(spark, [commit(10, 60)])), ends).collect()
     assert (row["lag"], row["stable_lag"], row["lag_ms"]) == (40, None, None)
+
+
+def test_topic_that_is_created_again_does_not_change_what_was_said_of_the_old_one(
+    spark: SparkSession,
+) -> None:
+    """Its log is short again: that says nothing of how far groups were behind before."""
+    ends = spark.createDataFrame(
+        [("c", "t", 0, at(0), 50, 50), ("c", "t", 0, at(15), 100, 100), ("c", "t", 0, at(25), 10, 10)], ENDS
+    )
+    rows = lags(held(told(spark, [commit(10, 60)])), ends).collect()
+    assert sorted((row["lag"], row["lag_ms"]) for row in rows) == [(0, 0), (40, 15_000)]
 
 
 def test_every_sample_meets_its_interval_once_whatever_the_width(spark: SparkSession) -> None:

@@ -21,6 +21,7 @@ from tests.web.browsing import assert_usable, window
 
 LIMIT_S = 120.0
 GROUPS = 5
+CHINESE = "zh-CN"
 
 
 @pytest.fixture(scope="module")
@@ -67,10 +68,18 @@ def state_when(browser: httpx2.Client, condition: Callable[[dict[str, Any]], obj
         time.sleep(0.1)
 
 
-def press(browser: httpx2.Client, query: str, **fields: str) -> httpx2.Response:
+def press(browser: httpx2.Client, query: str, language: str = "en", **fields: str) -> httpx2.Response:
     token = re.search(r'name="csrftoken" value="([^"]+)"', browser.get("/lab").text)
     assert token is not None
-    return browser.post(f"/lab?{query}", data={"csrftoken": token[1], **fields})
+    data = {"csrftoken": token[1], **fields}
+    return browser.post(f"/lab?{query}", data=data, headers={"accept-language": language})
+
+
+def assert_chinese(browser: httpx2.Client, answer: httpx2.Response | None = None) -> None:
+    """No fault and no refusal is left in English; without an answer, the page as it is now."""
+    text = (answer or browser.get("/lab", headers={"accept-language": CHINESE})).text
+    assert '<html lang="zh-Hans">' in text
+    assert re.findall(r'<span lang="en">([^<]*)', text) == []
 
 
 def test_a_killed_broker_turns_its_groups_red_and_a_started_one_back(browser: httpx2.Client) -> None:
@@ -99,6 +108,7 @@ def test_faults_of_a_broker_are_caused_and_lifted(browser: httpx2.Client, act: s
     assert press(browser, f"do={act}&node=3").status_code == 303
     faults = browser.get("/lab.json").json()["faults"]
     assert len(faults) == 1
+    assert_chinese(browser)
     assert press(browser, f"do=lift&fault={faults[0]['id']}").status_code == 303
     assert browser.get("/lab.json").json()["faults"] == []
 
@@ -110,6 +120,7 @@ def test_faults_of_groups_and_partitions_are_caused(browser: httpx2.Client) -> N
     assert press(browser, "do=expire-offsets", group="nobody <b>").status_code == 303
     faults = browser.get("/lab.json").json()["faults"]
     assert len(faults) == 3
+    assert_chinese(browser)
     for fault in faults:
         press(browser, f"do=lift&fault={fault['id']}")
 
@@ -131,6 +142,7 @@ def test_what_cannot_be_is_said(browser: httpx2.Client, query: str, fields: dict
     assert answer.status_code == 409
     assert 'role="alert"' in answer.text
     assert "<b>" not in answer.text
+    assert_chinese(browser, press(browser, query, CHINESE, **fields))
 
 
 def test_nothing_is_caused_without_the_token_or_by_get(browser: httpx2.Client, lab: str) -> None:

@@ -92,11 +92,18 @@ class Bench:
 
 
 @contextmanager
-def a_bench(folder: Path, cluster: SyncCluster, rows: Observations = NOTHING, **site: Any) -> Iterator[Bench]:
+def a_bench(
+    folder: Path,
+    cluster: SyncCluster,
+    rows: Observations = NOTHING,
+    *,
+    zookeeper: str | None = None,
+    **site: Any,
+) -> Iterator[Bench]:
     """`rows`: what the other pages show."""
     settings = Settings.of(cluster.bootstrap_servers, request_timeout_s=10.0, connect_timeout_s=10.0)
     audit = AuditLog(folder / "repairs.jsonl")
-    target = RepairTarget("main", settings, Store(folder / "store"))
+    target = RepairTarget("main", settings, Store(folder / "store"), zookeeper=zookeeper)
     with Workshop([target], audit) as workshop, Watch("main", Examination(evidence=rows), 60) as watch:
         looked(watch)
         made = Site(folder, [watch], [RepairSection(workshop)], **site)

@@ -15,7 +15,7 @@ from kelpie.observations import Committed, Listing, Observations
 from tests.doctor.building import NOW, a_broker, an_offsets_topic
 from tests.repair.scene import a_cluster, commit, committed
 from tests.web.access.logging_in import NAME, PASSWORD
-from tests.web.browsing import assert_usable, served, window
+from tests.web.browsing import assert_narrow, assert_usable, served, window
 from tests.web.repairs.repairing import Bench, a_bench
 
 T = TypeVar("T")
@@ -66,6 +66,7 @@ def test_from_the_page_of_a_group_to_the_undo(
         def look(what: str) -> None:
             if has_javascript:
                 assert_usable(page)
+            assert_narrow(page)
             if PICTURES:
                 page.screenshot(path=f"{PICTURES}/{what}-{width}.png", full_page=True)
 

@@ -111,6 +111,26 @@ def test_a_plan_is_shown_confirmed_applied_and_undone(bench: Bench, cluster: Syn
     assert f"Reset 2 offsets of group {GROUP}" in log.text
 
 
+def test_a_repair_is_told_in_chinese_from_plan_to_undo(bench: Bench, cluster: SyncCluster) -> None:
+    """Nothing is left in English but names and commands, also of a plan that is refused."""
+    plan = back(bench)
+    run = bench.applied(plan, GROUP)
+    undo = bench.plan("undo", change=run["change"])
+    stale = back(bench, -1)
+    commit(cluster, GROUP, {0: 3, 1: 5})
+    refused = bench.applied(stale, GROUP)
+    assert refused["outcome"] == "refused"
+    elected = bench.plan("elect", partitions="orders-0")
+    moved = bench.plan("reassign-offsets-topic")
+    keys = {"plan": [plan, undo, elected, moved], "run": [run, refused]}
+    pages = [f"{CLUSTER}/{kind}?id={data['key']}" for kind, some in keys.items() for data in some]
+    for page in (*pages, f"{CLUSTER}/changes", "/audit", f"{CLUSTER}/repairs", f"{CLUSTER}/repairs?group=g"):
+        text = bench.browser.get(page, headers={"accept-language": "zh-CN"}).text
+        assert '<html lang="zh-Hans">' in text
+        assert '<span lang="en">' not in text, page
+    assert "重置" in bench.browser.get("/audit", headers={"accept-language": "zh-CN"}).text
+
+
 def test_the_command_makes_the_same_plan(
     bench: Bench, cluster: SyncCluster, capsys: pytest.CaptureFixture[str]
 ) -> None:

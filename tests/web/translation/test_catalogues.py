@@ -1,20 +1,25 @@
-"""The doctor's sentences and the rules' pages have their Chinese text, made of the English text of today."""
+"""Sentences of the doctor, of repairs and of the lab, and pages of rules, have their Chinese text, made of
+the English text of today.
+"""
 
 import re
 
+import pytest
 from babel.messages.catalog import Catalog
 
 from kelpie.doctor.rules import rules
 from kelpie.web.translation import catalogue_of, rule_paragraphs
 from kelpie.web.translation.catalogue import rule_pages, sentences
 from kelpie.web.translation.notation import Choice, Hole, parse
-from kelpie.web.translation.said import NOT_SAID, unsaid
+from kelpie.web.translation.said import KINDS, NOT_SAID, unsaid
 from tests.web.translation.leftover import CHINESE
 
 _HAN = re.compile("[\u4e00-\u9fff]")
 SAME = {
     " (leader epoch {0})",
     " of {0}",
+    " of {0}.",
+    ", broker {0}",
     ", transactional id {0}",
     "broker {0#} ({1})",
     "broker {0}",
@@ -24,6 +29,10 @@ SAME = {
     "{0#} GB",
     "{0#} MB",
     "{0#} UTC",
+    "leader {0}",
+    "{0#} {a:leader|leaders}",
+    "{0} → broker {1}",
+    "{0}: broker {1}",
     "{0}: leader epoch {1}",
     "{0}: leader {1}",
     "{0}: leader {1}, leader epoch {2}",
@@ -38,9 +47,10 @@ def _ids(catalogue: Catalog) -> set[str]:
     return {str(message.id) for message in catalogue if message.id}
 
 
-def test_every_sentence_that_may_reach_a_page_has_its_chinese_text() -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_sentence_that_may_reach_a_page_has_its_chinese_text(kind: str) -> None:
     """Whoever changes a sentence runs `python -m kelpie.web.translation.catalogue zh_Hans`, and writes it."""
-    assert catalogue_of("doctor", CHINESE).keys() == _ids(sentences())
+    assert catalogue_of(kind, CHINESE).keys() == _ids(sentences(kind))
 
 
 def test_every_paragraph_of_a_rules_page_has_its_chinese_text() -> None:
@@ -54,10 +64,11 @@ def test_what_is_said_to_be_no_sentence_is_still_there() -> None:
     assert unsaid() == NOT_SAID.keys()
 
 
-def test_translations_are_chinese_and_show_the_values() -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_translations_are_chinese_and_show_the_values(kind: str) -> None:
     """A value that is left out must be a verb such as "has": the translator shows English otherwise."""
     wrong = []
-    for english, translation in catalogue_of("doctor", CHINESE).items():
+    for english, translation in catalogue_of(kind, CHINESE).items():
         holes = {part.number for part in parse(english) if isinstance(part, Hole)}
         shown = {part.number for part in parse(translation) if isinstance(part, Hole)}
         choices = {part.letter: len(part.options) for part in parse(english) if isinstance(part, Choice)}

@@ -8,7 +8,7 @@ from kelpie.doctor.journey import journey
 from kelpie.doctor.report import missing_by_want, others, verdict
 from kelpie.doctor.timeline import timeline_of
 from kelpie.evidence import read_evidence
-from tests.doctor.matrix.recording import file_of, replay
+from tests.doctor.matrix.recording import file_of, recorded
 from tests.evidence import unpacked
 from tests.web.translation.leftover import english_in, english_left
 
@@ -34,7 +34,7 @@ def test_a_recording_is_told_in_chinese(name: str) -> None:
 @pytest.mark.parametrize("name", SITUATIONS)
 def test_a_situation_of_production_is_told_in_chinese(name: str) -> None:
     """The last moment of each, as it was recorded on 4.3.1."""
-    *_, last = replay(file_of(name, "4.3.1"))
+    *_, last = recorded(file_of(name, "4.3.1"))
     assert _left(diagnose_all(*build(last.rows)), ()) == []
 
 

@@ -8,7 +8,6 @@ something are never sent twice.
 """
 
 import asyncio
-import gc
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -31,8 +30,6 @@ AT_ONCE = 100
 """So many brokers are connected to at a time: each takes a file of the few that a process may have open."""
 GROUPS_PER_REQUEST = 2000
 PARTITIONS_PER_REQUEST = 5000
-_COLLECT_EVERY = 10_000_000
-"""Python's garbage collector starts after so many new objects."""
 
 Clock = Callable[[], Instant]
 TimedAnswer = tuple[Any, Instant]
@@ -234,19 +231,6 @@ async def together(*parts: Awaitable[None]) -> None:
     for outcome in outcomes:
         if outcome is not None:
             raise outcome
-
-
-@contextmanager
-def few_collections() -> Iterator[None]:
-    """A survey makes 100,000s of rows and keeps them all, and so does who judges it: collecting garbage would
-    double the time.
-    """
-    before = gc.get_threshold()
-    gc.set_threshold(max(before[0], _COLLECT_EVERY), *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 def error_of(code: int) -> ErrorCode:

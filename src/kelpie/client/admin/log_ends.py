@@ -16,7 +16,7 @@ from kelpie.errors import ErrorCode, describe
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant, plausible
 from kelpie.observations import LogEnds
-from kelpie.observations.positions import NO_OFFSET
+from kelpie.observations.positions import BY_TIMESTAMPS, NO_OFFSET
 from kelpie.questions.list_offsets import EARLIEST, LATEST, NEWEST_TIMESTAMP, AskOffsets
 from kelpie.questions.question import CONSUMER
 from kelpie.wire.api.list_offsets import ListOffsetsPartitionResponse, ListOffsetsRequest
@@ -167,6 +167,7 @@ def _past_ends(
 ) -> list[LogEnds]:
     rows = []
     by_timestamps = f"{source} by timestamps"
+    assert by_timestamps.endswith(BY_TIMESTAMPS)
     for then in sorted(past):
         for name in names:
             entry, latest = responses[then].get(name), responses["latest"].get(name)

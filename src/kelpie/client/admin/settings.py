@@ -1,4 +1,7 @@
-"""Settings that matter to groups: each broker's own, and those of the topics that groups read."""
+"""Settings that matter to groups: each broker's own, and those of the topics that groups read.
+
+What the rows of the round have already is not asked for.
+"""
 
 from collections.abc import Sequence
 
@@ -68,12 +71,16 @@ async def ask_topic_settings(asking: Asking, topics: Sequence[str]) -> None:
 async def _ask(asking: Asking, node: int, kind: str, names: Sequence[str]) -> bool:
     source = asking.source(node)
     resource_type, keys = _KEYS[kind]
+    known = {row.of for row in asking.seen.settings}
     resources = [
         DescribeConfigsResource(
             resource_type=resource_type, resource_name=name, configuration_keys=list(keys)
         )
         for name in names
+        if f"{kind} {name}" not in known
     ]
+    if not resources:
+        return True
     try:
         response, _ = await asking.ask(node, DescribeConfigsRequest(resources=resources))
     except Unsupported as error:

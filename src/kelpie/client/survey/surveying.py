@@ -25,7 +25,6 @@ from kelpie.client.admin.asking import (
     PARTITIONS_PER_REQUEST,
     Asking,
     Clock,
-    few_collections,
     together,
     wall_clock,
 )
@@ -41,6 +40,7 @@ from kelpie.client.admin.topics import ask_eligible, ask_topics, best_views, by_
 from kelpie.client.admin.transactions import ask_transactions
 from kelpie.client.certificates import own_certificates
 from kelpie.client.client_errors import BadSettings, ClientError
+from kelpie.client.garbage import few_collections
 from kelpie.client.nodes import Nodes
 from kelpie.client.security import Security
 from kelpie.client.settings import Settings
@@ -93,21 +93,24 @@ async def survey(
     options: SurveyOptions | None = None,
     now: Clock = wall_clock,
     by_group: bool = False,
+    fresh: Observations | None = None,
 ) -> Observations:
     """The state of a cluster, as far as it can be had: what could not be asked is in `unasked`.
 
     `groups`: the groups to survey, by name, or chosen among those that are known; all by default. `known`:
     further groups, by where they are known from; they are asked for although no broker may list them.
     `topics`: topics that groups read at an earlier time; whether they still exist is asked, too. `by_group`:
-    committed offsets are `group_offsets`, one row for each group. Raises BadSettings, and nothing else that a
-    cluster can cause.
+    committed offsets are `group_offsets`, one row for each group. `fresh`: settings, and sizes of the offsets
+    topic, that were asked for a moment ago; they become part of the answer. Raises BadSettings, and nothing
+    else that a cluster can cause.
     """
+    fresh = fresh or Observations()
     options = options or SurveyOptions()
     if isinstance(where, Nodes):
         where.forget_failures()  # Of an earlier survey.
         with few_collections():
             return await _survey(
-                where, groups, known, topics=topics, options=options, now=now, by_group=by_group
+                where, groups, known, topics=topics, options=options, now=now, by_group=by_group, fresh=fresh
             )
     try:
         nodes = await Nodes.open(where)
@@ -118,7 +121,7 @@ async def survey(
     async with nodes:
         with few_collections():
             return await _survey(
-                nodes, groups, known, topics=topics, options=options, now=now, by_group=by_group
+                nodes, groups, known, topics=topics, options=options, now=now, by_group=by_group, fresh=fresh
             )
 
 
@@ -131,6 +134,7 @@ async def _survey(
     options: SurveyOptions,
     now: Clock,
     by_group: bool,
+    fresh: Observations,
 ) -> Observations:
     asking = Asking(
         nodes,
@@ -141,6 +145,8 @@ async def _survey(
         by_group=by_group,
     )
     asking.seen.known_groups = _sources(known)
+    asking.seen.settings += fresh.settings
+    asking.seen.sizes += fresh.sizes
     by_broker = await meet_all(asking)
     listed = {group.group_id: group for rows in by_broker.values() for group in rows}
     everyone = dict.fromkeys([*listed, *asking.seen.known_groups])
@@ -157,7 +163,7 @@ async def _survey(
         *(ask_broker_settings(asking, node) for node in asking.reached if options.settings),
         *([ask_eligible(asking, [OFFSETS_TOPIC])] if NO_LEADER in coordinators.leaders.values() else []),
         read_quorum_clock(asking),
-        ask_offsets_topic_sizes(asking, coordinators.leaders),
+        *([] if fresh.sizes else [ask_offsets_topic_sizes(asking, coordinators.leaders)]),
     )
     await _follow_denials(asking, options, coordinators, listed)
     await settle(

@@ -4,7 +4,7 @@ A cause is told with what follows from it under it. However many groups there ar
 every finding is told, named in a line, or counted.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from kelpie.doctor.chapters import Brief, Chapter, Part, brief
 from kelpie.doctor.diagnosis import Diagnosis
@@ -32,9 +32,12 @@ def lines(diagnosis: Diagnosis, page: Page) -> Iterator[str]:
         return
     if also := others(diagnosis):
         yield from page.wrapped(also, "", "")
+    said: set[str] = set()
     for chapter in told.chapters:
         yield ""
-        yield from _chapter(diagnosis, chapter, page, _MOST_ADVICE[len(told.chapters) - 1])
+        yield from _chapter(diagnosis, chapter, page)
+        said.add(chapter.cause.code)
+        yield from _advice(chapter, page, _MOST_ADVICE[len(told.chapters) - 1], said)
     rest = [
         *_further(told, page),
         *_notices(told, page),
@@ -66,7 +69,7 @@ def _calm(diagnosis: Diagnosis, told: Brief, page: Page) -> Iterator[str]:
         yield from page.wrapped(f"{listed(open_ends)}; --full tells more.".lstrip("; "), "", "  ")
 
 
-def _chapter(diagnosis: Diagnosis, chapter: Chapter, page: Page, most_advice: int) -> Iterator[str]:
+def _chapter(diagnosis: Diagnosis, chapter: Chapter, page: Page) -> Iterator[str]:
     cause, groups = chapter.cause, chapter.groups
     hit = f" · {counted(len(groups), 'group')}" if groups else ""
     yield f"{page.severity(chapter.severity)} {cause.code} {cause.name}{hit}"
@@ -78,7 +81,6 @@ def _chapter(diagnosis: Diagnosis, chapter: Chapter, page: Page, most_advice: in
     more = chapter.consequences[_MOST_CONSEQUENCES:]
     if more:
         yield from page.wrapped(", ".join(map(_counted, more)), "          also ", " " * 12)
-    yield from _advice(chapter, page, most_advice)
 
 
 def _others(diagnosis: Diagnosis, part: Part, page: Page) -> Iterator[str]:
@@ -129,11 +131,14 @@ def _groups(diagnosis: Diagnosis, groups: Sequence[str]) -> str:
     return names([*texts, *groups[_MOST_NAMES:]], _MOST_NAMES)
 
 
-def _advice(chapter: Chapter, page: Page, most: int) -> Iterator[str]:
-    """First steps, each with one command. A last resort needs more than a glance: `full` has it."""
+def _advice(chapter: Chapter, page: Page, most: int, said: Collection[str]) -> Iterator[str]:
+    """First steps, each with one command. A last resort needs more than a glance: `full` has it.
+
+    `said`: the codes of the causes whose advice is on the page, this one among them.
+    """
     by_advice: dict[str, list[str]] = {}
     for part in chapter.parts:
-        for text, commands in commands_by_advice(part.findings, chapter.cause.code).items():
+        for text, commands in commands_by_advice(part.findings, said).items():
             by_advice.setdefault(text, commands)
     if not by_advice:
         return

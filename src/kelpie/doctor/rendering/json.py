@@ -10,9 +10,10 @@ from typing import Any
 
 from kelpie.cluster import ClusterView
 from kelpie.doctor.diagnosis import Cost, Diagnosis, Waiting
-from kelpie.doctor.finding import Finding
-from kelpie.doctor.report import blast_radius, open_questions, verdict
+from kelpie.doctor.finding import Evidence, Finding, Remedy
+from kelpie.doctor.report import blast_radius, verdict
 from kelpie.doctor.timeline import timeline_of
+from kelpie.model.repeated import Repeated
 from kelpie.model.time import Instant, iso_time
 from kelpie.observations import Unasked
 
@@ -27,6 +28,7 @@ def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
     radius = blast_radius(diagnosis)
     timeline = timeline_of(diagnosis)
     worst = diagnosis.worst
+    repeated: dict[int, Repeated] = {}
     return {
         "version": VERSION,
         "severity": worst.word if worst is not None else None,
@@ -42,7 +44,7 @@ def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
             "brokers": list(radius.brokers),
             "leaderless_offsets_partitions": list(radius.leaderless),
         },
-        "findings": [finding_as_data(finding, diagnosis.waiting) for finding in diagnosis.findings],
+        "findings": [finding_as_data(finding, diagnosis.waiting, repeated) for finding in diagnosis.findings],
         "incidents": [
             {
                 "code": incident.code,
@@ -71,7 +73,7 @@ def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
                 "missing": list(question.missing),
                 "groups": list(question.groups),
             }
-            for question in open_questions(diagnosis)
+            for question in diagnosis.open
         ],
         "unasked": [_unasked(row) for row in diagnosis.unasked],
         "cost": _cost(diagnosis.cost),
@@ -100,7 +102,12 @@ def _cluster(cluster: ClusterView) -> dict[str, Any]:
     }
 
 
-def finding_as_data(finding: Finding, waiting: Mapping[str, Waiting]) -> dict[str, Any]:
+def finding_as_data(
+    finding: Finding, waiting: Mapping[str, Waiting], repeated: dict[int, Repeated] | None = None
+) -> dict[str, Any]:
+    """`repeated`: what was made for findings before of evidence and remedies, by id of these."""
+    if repeated is None:
+        repeated = {}
     records = waiting.get(finding.group) if finding.group is not None else None
     known = finding.acknowledged
     return {
@@ -113,11 +120,8 @@ def finding_as_data(finding: Finding, waiting: Mapping[str, Waiting]) -> dict[st
         "group": finding.group,
         "summary": finding.summary,
         "why": finding.why,
-        "evidence": [
-            {"text": piece.text, "source": piece.source or None, "at": time_of(piece.at)}
-            for piece in finding.evidence
-        ],
-        "remedies": [{"text": remedy.text, "command": remedy.command or None} for remedy in finding.remedies],
+        "evidence": [repeated.get(id(piece)) or _evidence(piece, repeated) for piece in finding.evidence],
+        "remedies": [repeated.get(id(remedy)) or _remedy(remedy, repeated) for remedy in finding.remedies],
         "cause": finding.cause,
         "brokers": list(finding.brokers),
         "partitions": list(finding.partitions),
@@ -130,6 +134,17 @@ def finding_as_data(finding: Finding, waiting: Mapping[str, Waiting]) -> dict[st
         if known is None
         else {"until": time_of(known.until), "by": known.by, "why": known.why},
     }
+
+
+def _evidence(piece: Evidence, repeated: dict[int, Repeated]) -> Repeated:
+    made = Repeated(text=piece.text, source=piece.source or None, at=time_of(piece.at))
+    repeated[id(piece)] = made
+    return made
+
+
+def _remedy(remedy: Remedy, repeated: dict[int, Repeated]) -> Repeated:
+    made = repeated[id(remedy)] = Repeated(text=remedy.text, command=remedy.command or None)
+    return made
 
 
 def _unasked(row: Unasked) -> dict[str, Any]:

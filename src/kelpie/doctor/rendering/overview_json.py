@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from kelpie.doctor.overview import GroupOverview, PartitionOverview
+from kelpie.doctor.overview import GroupOverview
 from kelpie.doctor.rendering.json import time_of
+from kelpie.doctor.standings import PartitionOverview
 
 
 def group_as_data(row: GroupOverview) -> dict[str, Any]:

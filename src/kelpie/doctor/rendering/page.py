@@ -4,7 +4,7 @@ Commands stay on one line, so that they can be pasted. Colour is an ornament: no
 Whatever others wrote (names, log lines) is made harmless first.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
@@ -66,15 +66,15 @@ def left_out(number: int, shown: int, indent: str = "  ", *, where: str = "--ful
         yield f"{indent}… and {number - shown:,} more; {where} has them all"
 
 
-def commands_by_advice(findings: Sequence[Finding], cause: str = "") -> dict[str, list[str]]:
+def commands_by_advice(findings: Sequence[Finding], said: Collection[str] = ()) -> dict[str, list[str]]:
     """Each advice once, with its commands for all groups; first steps come first.
 
-    `cause`: the code of a finding whose advice stands before these.
+    `said`: the codes of findings whose advice stands before these.
     """
     by_text: dict[str, dict[str, None]] = {}
     for remedies in zip_longest(*(finding.remedies for finding in findings)):
         for remedy in remedies:
-            if remedy is not None and (not cause or remedy.said_by != cause):
+            if remedy is not None and remedy.said_by not in said:
                 commands = by_text.setdefault(remedy.text, {})
                 if remedy.command:
                     commands[remedy.command] = None

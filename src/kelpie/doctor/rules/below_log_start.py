@@ -107,7 +107,7 @@ def _found(case: Case, lost: list[_Lost]) -> Finding:
     where = (
         f"its offset in {row.name} is {row.offset}, and the log begins at {end.earliest}"
         if len(lost) == 1
-        else f"in {some(names)} the log begins behind its offsets"
+        else f"in {some(names)} the log begins after its offsets"
     )
     unsubscribed = "" if wanted else "; no member subscribes to the topic any more"
     return RULE.finding(

@@ -1,6 +1,6 @@
 """KLP304 beyond-log-end
 
-What it sees: a committed offset that lies behind the last record of the log.
+What it sees: a committed offset that lies after the end of the log.
 
 Why it matters: a consumer that starts there is refused (OFFSET_OUT_OF_RANGE) and goes
 where auto.offset.reset says. Worse, if no consumer starts: once the log has

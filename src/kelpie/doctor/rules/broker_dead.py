@@ -11,8 +11,8 @@ How it decides: nobody can connect to the broker, and no broker that answers lis
 it as alive; or logs and outputs of tools show that it went. It is a warning when
 partitions of topics that groups read have a single replica in sync because of it,
 or when it has been away for five minutes; else, and if it is known to have gone in
-the last five minutes, a notice: it may only be restarting. When it was last there
-say logs, an earlier look, or the controllers (KRaft), from which brokers fetch.
+the last five minutes, a notice: it may only be restarting. Logs, an earlier look, or
+the controllers (KRaft), from which brokers fetch, say when it was last there.
 
 What it needs: nothing but a broker that answers, or files that show which brokers
 there are. Without both, or where it is unknown whether a broker is alive, it is

@@ -3,29 +3,30 @@
 What it sees: consumers of two groups have the same host and the same client id,
 so they share one node of KoP's mapping tree.
 
-Why it matters: the node holds the group that wrote last. A connection reads it
-once: what both groups read may be counted to one of them. When one of the two
-closes, the node goes, and the other one loses its label at its next connection.
+Why it matters: the node holds the group that wrote last, and a connection reads
+the node once. So what both groups read may be counted to one of them. When a
+consumer of one group closes, KoP deletes the node, and the other group loses its
+label at its next connection.
 
 How it decides: members of two groups whose host and client id give the same path;
 or a node that names one group in one listing and another in the next one, while
-both groups go on reading. Less certain, a notice: the node bears a client id that
-a library gives to every consumer (librdkafka's is "rdkafka"), and a group that
-reads between two scrapes is in no listing.
+both groups go on reading. It is a notice if that is only probable: the node has a
+client id that a library gives to every consumer (librdkafka's is "rdkafka"), and a
+group that reads between two scrapes is in no listing.
 
 What it needs: the members of the groups (Describe on the groups); or two listings of
 the mapping tree (read access to /client_group_id in ZooKeeper) and two scrapes of the
 brokers' metrics, from which less is certain. If neither shows it and no member is
-known, it is undetermined. A listing without any node clears it: KoP counts no group
-there.
+known, it is undetermined. With a listing that has no node it is absent: KoP counts no
+group there.
 
 What to do: give every group its own client.id. Nothing in KoP can tell the two
 apart: a Fetch names host and client id, and no group.
 
 When it is wrong: a consumer that was given another group.id keeps its client id;
-shortly after the change both groups may have been seen to read. Hosts behind one
-address (NAT), and IPv6 hosts of one network, of which KoP keeps only the first
-part, are meant: they do share the node.
+shortly after the change, scrapes may show that both groups read. It is right about
+hosts behind one address (NAT), and about IPv6 hosts of one network, of whose
+addresses KoP keeps only the first part: they do share the node.
 
 Reproduce: kelpie lab run shared-client-id
 """
@@ -111,8 +112,8 @@ def _of_members(
     return RULE.finding(
         Severity.WARNING,
         group,
-        f"Groups {first_of(groups, _NAMES)} share client id {client_id} on {first_of(hosts, _NAMES)}"
-        f"{holder}.",
+        f"Groups {first_of(groups, _NAMES)} may be counted wrongly: they share client id {client_id} on "
+        f"{first_of(hosts, _NAMES)}{holder}.",
         why=_WHY,
         evidence=[*(each.evidence for each in sharing[:_NAMES]), *([quoted_node(node)] if node else [])],
         remedies=[_REMEDY],
@@ -135,8 +136,9 @@ def _by_overwriting(cluster: ClusterView) -> Iterator[Finding]:
             yield RULE.finding(
                 Severity.WARNING,
                 group,
-                f"Groups {before.group} and {after.group} share client id {after.client_id or '(empty)'} on "
-                f"{after.host}: its node named {before.group}, then {after.group}, and both read on.",
+                f"Groups {before.group} and {after.group} may be counted wrongly: they share client id "
+                f"{after.client_id or '(empty)'} on {after.host}. Its node named {before.group}, then "
+                f"{after.group}, and both groups read on.",
                 why=_WHY,
                 evidence=quotes,
                 remedies=[_REMEDY],
@@ -174,9 +176,9 @@ def _probable(
     return RULE.finding(
         Severity.NOTICE,
         group,
-        f"Groups {first_of([node.group, *nameless], _NAMES)} may share a node: that of client id "
-        f"{node.client_id or '(empty)'} on {node.host} names {node.group}; every consumer that sets no "
-        f"client id has this one, and {others} {are} reading without a node.",
+        f"Groups {first_of([node.group, *nameless], _NAMES)} may be counted wrongly: they may share client "
+        f"id {node.client_id or '(empty)'} on {node.host}, which a library gives to every consumer. Its "
+        f"node names {node.group}, and {others} {are} reading without a node.",
         why=_WHY,
         evidence=[quoted_node(node), *quotes],
         remedies=[
@@ -197,8 +199,9 @@ def _by_traffic(cluster: ClusterView) -> Iterator[Finding]:
     yield RULE.finding(
         Severity.WARNING,
         None,
-        f"{counted(len(grown), 'partition')} of {listed(topics)} {'is' if len(grown) == 1 else 'are'} read "
-        f"by two groups with the same host and client id: their traffic is labelled {AMBIGUOUS}.",
+        f"Two groups or more are counted too low: {counted(len(grown), 'partition')} of {listed(topics)} "
+        f"{'is' if len(grown) == 1 else 'are'} read by groups with the same host and client id, and their "
+        f"traffic is labelled {AMBIGUOUS}.",
         why=_WHY,
         evidence=[quoted_growth(span, series) for span, series in grown[:_NAMES]],
         remedies=[_REMEDY],

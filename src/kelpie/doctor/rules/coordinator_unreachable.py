@@ -5,8 +5,8 @@ and it cannot be used from here: no connection comes about, or its certificate,
 the login or a missing answer stands in the way.
 
 Why it matters: a consumer at the same place has the same trouble. It finds its
-coordinator, cannot connect, asks again, gets the same answer, for ever. Records of
-other brokers' partitions it could read; it never gets so far.
+coordinator, cannot connect, asks again, gets the same answer, for ever. It could read
+the partitions of other brokers, but without its coordinator it is assigned none.
 
 How it decides: the leader of the group's partition of __consumer_offsets is
 listed in other brokers' metadata, and could not be asked. The finding says why:

@@ -11,7 +11,7 @@ ones is skipped without a word. Consumers since 2.3 notice it when they start
 
 How it decides: commits carry the leader epoch of the last record read. The leader
 says that this epoch ends before the committed offset (OffsetForLeaderEpoch):
-the records in between are not those that the group has read. An offset behind
+the records in between are not those that the group has read. An offset after
 the end of the log is left to KLP304, a topic that was created again to KLP314.
 
 What it needs: Describe on the group (for its offsets), Describe on the topics (for the

@@ -1,28 +1,29 @@
 """KLP507 group-too-large
 
-What it sees: a group of Kafka 0.8's kind has so many consumers that, with its
-settings, a round of restarts may well leave one of them without partitions.
+What it sees: a group of Kafka 0.8 (one that coordinates through ZooKeeper) has so many
+consumers that, with its settings, a round of restarts is likely to leave one of them
+without partitions.
 
-Why it matters: whenever a consumer dies, all others rebalance, and one whose new
-share meets a partition of the dead one may give up (KLP501). The more consumers
-there are, the more often one of them dies, or is ended the hard way.
+Why it matters: whenever a consumer dies, all others rebalance, and one that must
+claim a partition of the dead one may give up (KLP501). The more consumers there are,
+the more often one of them dies or is killed.
 
 How it decides: the chance that a rebalance fails after one consumer was killed and
 another one has started, by the formula to which simulation and real 0.8.2.2 agree
 (kelpie.zookeeper.likelihood), for the number of consumers and partitions and for
 the settings of this group; then the chance that this happens at least once while
-every consumer is killed and started once. It is told from 40 % on. Where the
-retries end before the session does, KLP504 is told instead, whatever the size.
+every consumer is killed and started once. It is reported from 40 % on. Where the
+retries end before the session does, KLP504 is reported instead, whatever the size.
 
 What it needs: one look at the group's tree (read access to /consumers and /brokers in
 ZooKeeper), and the settings of its consumers: their .properties files, or their logs
 from the start on. Without either it is undetermined.
 
-What to do: more retries are the remedy; the finding says how many. Fewer consumers
-with more threads each, or one group for each topic, make rebalances rarer.
+What to do: set more retries; the finding says how many. Fewer consumers with more
+threads each, or one group for each topic, make rebalances rarer.
 
-When it is wrong: consumers that are always closed cleanly leave no nodes behind, and
-then no size is too large.
+When it is wrong: consumers that are always closed with shutdown() leave no nodes
+behind, and then no size is too large.
 
 Reproduce: kelpie lab run zookeeper-group-too-large
 """

@@ -8,7 +8,8 @@ of that partition are late, however fast the rest is.
 
 How it decides: over at least 10 min, one partition of a topic with three or more got half
 of the records or more, and at least three times as many as each other one; the group is
-more than a minute of records behind there, and behind in no other partition of the topic.
+more than a minute of records behind there, and in no other partition of the topic do
+records wait for more than a minute.
 It is a warning if the lag there grows from look to look (KLP318, which this rule
 explains), else a notice.
 
@@ -32,7 +33,7 @@ from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.lag_trend import LagTrend, lag_trend, per_second
 from kelpie.doctor.membership import describing
-from kelpie.doctor.positions import Track
+from kelpie.doctor.positions import SURE_MS, Track, keeps_up
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.doctor.signs import POSITION_OPEN
 
@@ -56,7 +57,7 @@ def judge(case: Case) -> Judgement:
         by_topic[track.name.topic].append(track)
     unknown = False
     for own in by_topic.values():
-        behind = [track for track in own if track.is_behind]
+        behind = [track for track in own if not _keeps_up(case, track)]
         if len(own) < _LEAST_PARTITIONS or len(behind) != 1:
             unknown = unknown or any(track.is_behind is None for track in own)
             continue
@@ -71,6 +72,11 @@ def judge(case: Case) -> Judgement:
     if unknown:
         return undetermined(words.SECOND_LOOK, *([words.HISTORY] if case.history_from is None else []))
     return ABSENT
+
+
+def _keeps_up(case: Case, track: Track) -> bool:
+    """What came in since the last commit does not count: between two commits, every partition has some."""
+    return keeps_up(track, max(SURE_MS, case.patience_ms(track.name)))
 
 
 def _is_hot(hot: LagTrend, others: list[LagTrend]) -> bool:

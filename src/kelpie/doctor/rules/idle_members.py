@@ -94,7 +94,7 @@ def _with_subscriptions(case: Case, state: GroupState | None) -> GroupState | No
         member if member.subscribed is not None else replace(member, subscribed=known.get(member.member_id))
         for member in state.members
     )
-    return replace(state, members=tuple(members))
+    return state._replace(members=tuple(members))
 
 
 def _has_nothing(case: Case, member: Member) -> bool:

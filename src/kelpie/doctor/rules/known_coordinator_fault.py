@@ -1,9 +1,10 @@
 """KLP110 known-coordinator-fault
 
-What it sees: the group has a trouble that is known of the release of its coordinator.
+What it sees: what happens to the group looks like a known fault in the release of its
+coordinator.
 
-Why it matters: who knows that it is a fault of the broker does not look for it in the
-consumers, knows what ends it, and which release corrects it.
+Why it matters: whoever knows that it is a fault of the broker does not look for it in
+the consumers, and knows what ends it and which release corrects it.
 
 How it decides: by a table of faults of Kafka's group coordinator, each with the releases
 that have it and what is seen of it: KAFKA-8653 (KLP201), KAFKA-9752 and KAFKA-14422
@@ -116,12 +117,12 @@ def _symptom(case: Case, code: str) -> _Symptom | None:
     if code == LISTED_TWICE:
         brokers = listed_by(case)
         text = f"brokers {listed(brokers)} list it as theirs at the same time"
-        return _Symptom(f"that {text}", Evidence(text)) if len(brokers) > 1 else None
+        return _Symptom(text, Evidence(text)) if len(brokers) > 1 else None
     judgement = _SYMPTOMS[code](case)
     if not isinstance(judgement, Finding) or judgement.severity < Severity.WARNING:
         return None
     quote = Evidence(f"{judgement.code}: {judgement.summary}")
-    return _Symptom(f"what {judgement.code} tells", quote, judgement.since)
+    return _Symptom(judgement.code, quote, judgement.since)
 
 
 def _found(
@@ -132,8 +133,8 @@ def _found(
     return RULE.finding(
         Severity.NOTICE,
         case.group,
-        f"Group {case.group}: {symptom.text} is known of the release of its coordinator, "
-        f"{broker.release}, which {verb} {fault.issue}: {fault.what}.",
+        f"Group {case.group} may be hit by {fault.issue}, which its coordinator's release, {broker.release}, "
+        f"{verb}: {fault.what}. What points to it: {symptom.text}.",
         why="It is one possible cause among others. Nothing that was seen proves that it is this one.",
         evidence=[
             Evidence.of(broker, f"{broker}: release {broker.release}"),
@@ -151,8 +152,8 @@ RULE = Rule.of(
     __name__,
     judge,
     Presentation(
-        "has a trouble that is known of the release of its coordinator",
-        "have troubles that are known of the releases of their coordinators",
+        "may be hit by a known fault of its coordinator's release",
+        "may be hit by known faults of their coordinators' releases",
     ),
     asked_for=Sign.LOG_LINES
     | Sign.CLUSTER_LOG_LINES

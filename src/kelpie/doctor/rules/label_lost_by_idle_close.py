@@ -1,15 +1,15 @@
 """KLP407 label-lost-by-idle-close
 
-What it sees: the node of a consumer in KoP's mapping tree is gone, and the
-consumer goes on. No broker was restarted.
+What it sees: the node of a consumer in KoP's mapping tree is gone, while the
+consumer still runs and no broker was restarted.
 
 Why it matters: the Java client asks for its coordinator on a connection that it
 does not use again, and closes it when it has been idle for
 connections.max.idle.ms: nine minutes by default. KoP takes that for the end of
-the consumer, and removes the node. From then on, each new connection of this
-consumer has no label. A consumer of a quiet topic has none from its first record
-on; a busy one keeps it until its partitions move. So every Java consumer with
-default settings loses its label, sooner or later, and nothing was restarted.
+the consumer, and deletes the node. From then on, each new connection of this
+consumer has no label. A consumer of a quiet topic has no label from its first
+record on; a busy one keeps it until its partitions move. So every Java consumer
+with default settings loses its label at some time, without any restart.
 
 How it decides: one listing of the tree has the node, and the next one has other
 nodes and not this one. The consumer goes on if it is still a member of its group,

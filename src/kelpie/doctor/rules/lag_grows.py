@@ -9,11 +9,12 @@ deletes records that it has not read (KLP303).
 How it decides: from the ends of logs and the group's offsets over the last hours (10 min
 at least) follow the rates in and out, partition by partition. The lag grows if the group
 moves, producers write at least 5 % faster, two thirds of the steps from look to look show
-no smaller lag, the group never caught up in between, and what waits is more than producers
-write in 5 min. It is a notice, and a warning once it has lasted for an hour: a burst or
-the peak of a day is over by then, mostly. A backlog that shrinks is a notice if it takes
-10 min or longer to work it off. A group that does not move at all is KLP309 or KLP310;
-how near retention is, KLP313 tells, which this rule explains.
+no smaller lag, and what waits is more than producers write in 5 min. If the lag fell by a
+third or more in between, it counts from then on. It is a notice, and a warning once it has
+lasted for an hour: a burst or the peak of a day is usually over by then. A backlog that
+shrinks from look to look is a notice if it takes 10 min or longer to work it off. A group
+that does not move at all is KLP309 or KLP310; KLP313 tells how near retention is, and this
+rule explains it.
 
 What it needs: two surveys at least 10 min apart, and a third one to see that it is steady;
 or one, with the history of commits and where logs ended some time ago (Describe on the
@@ -39,6 +40,7 @@ from kelpie.doctor.positions import lag_ms
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.doctor.signs import POSITION_OPEN
 from kelpie.model.numbers import whole_number
+from kelpie.model.time import Instant
 from kelpie.model.words import duration
 
 _FAR_MS = 5 * 60_000
@@ -59,7 +61,7 @@ def judge(case: Case) -> Judgement:
     known = [trend for trend in trends if trend is not None]
     growing = [trend for trend in known if _falls_behind(case, trend)]
     if growing:
-        return _growing(case, growing)
+        return _growing(case, growing, min(trend.grows_since for trend in known if trend.grows))
     shrinking = [trend for trend in known if trend.shrinks and trend.caught_up_in_ms >= _LONG_MS]
     if shrinking:
         return _shrinking(case, shrinking)
@@ -77,24 +79,26 @@ def _falls_behind(case: Case, trend: LagTrend) -> bool:
     return track.now - track.read_at < patience and trend.behind_ms >= max(_FAR_MS, 2 * patience)
 
 
-def _growing(case: Case, trends: list[LagTrend]) -> Finding:
+def _growing(case: Case, trends: list[LagTrend], since: Instant) -> Finding:
+    """Since when: also by partitions that it comes to only now and then, and which are no part of it."""
     trends.sort(key=lambda trend: -trend.behind_ms)
     worst = trends[0]
     names = [trend.track.name for trend in trends]
     lag = words.records(sum(trend.lags[-1] for trend in trends))
+    lasted_ms = case.cluster.now - since
     faster = Remedy("Make it read faster: more members, up to one for each partition, or larger batches.")
     return RULE.finding(
-        Severity.WARNING if worst.lasted_ms >= _SURE_MS else Severity.NOTICE,
+        Severity.WARNING if lasted_ms >= _SURE_MS else Severity.NOTICE,
         case.group,
         f"Group {case.group} falls behind in {words.some(names)}: producers write "
         f"{per_second(trend.writes for trend in trends)}, and it reads "
-        f"{per_second(trend.reads for trend in trends)}, for {duration(worst.lasted_ms)} at least; "
+        f"{per_second(trend.reads for trend in trends)}, for {duration(lasted_ms)} at least; "
         f"{lag} wait.{_time_left(case, worst)}",
         why="The lag grows from look to look: it will not catch up while producers write like this.",
         evidence=_evidence(trends),
         remedies=[faster],
         partitions=names,
-        since=worst.since,
+        since=since,
         check=describing(case, "--offsets"),
     )
 

@@ -3,16 +3,15 @@
 What it sees: a node of KoP's mapping tree names a group that has no member with
 this host and client id, and no other group has one.
 
-Why it matters: the node waits for whoever comes with this host and client id. A
-consumer without a group, or one whose own node was not written, is counted to a
-group that is long gone.
+Why it matters: the next consumer with this host and client id that has no group,
+or whose own node was not written, is counted to a group that no longer reads.
 
 How it decides: the members of the group are known, none of them has this host and
 client id, and no member of another group has (that would be KLP403). Where
 traffic of a group without members grows, it is a warning: another consumer is
-counted to it. Without members, it is probable, a notice, if a restart of a broker
-ended all series of the group, others have read its partitions since, and its node
-stands as before: nodes are not ephemeral, so those of a broker that is killed
+counted to it. If members are not known, it is a notice where a restart of a broker
+ended all series of the group, other groups have read its partitions since, and its
+node is still there: nodes are not ephemeral, so those of a broker that was killed
 stay.
 
 What it needs: a listing of the mapping tree (read access to /client_group_id in
@@ -20,8 +19,8 @@ ZooKeeper), and the members of the groups (Describe on the groups). Without the 
 or without the members, it is undetermined. Scrapes of the brokers' metrics, from before
 and after a restart, stand in for the members: then it is a notice.
 
-What to do: delete the nodes (kelpie mappings repair does so after a time of
-grace).
+What to do: delete the nodes (kelpie mappings repair waits before it does so, in
+case the consumer is only starting).
 
 When it is wrong: a consumer that calls assign() and commits for a group has a node
 and is no member. One that has just asked for its coordinator has a node, and is a

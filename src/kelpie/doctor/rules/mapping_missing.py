@@ -2,16 +2,16 @@
 
 What it sees: a member of a group has no node in KoP's mapping tree.
 
-Why it matters: KoP looks the group of a consumer up when a connection of it
-fetches its first records. Connections that are open keep their label. The next
-one, after a move of a partition or a restart of a broker, gets none, and what it
-reads is counted to no group (KLP401).
+Why it matters: KoP looks up the group of a consumer when one of its connections
+fetches its first records. Open connections keep their label. The next connection,
+after a partition has moved or a broker was restarted, gets none, and what the
+consumer reads is counted to no group (KLP401).
 
 How it decides: host and client id of each member (from a survey, or from
-kafka-consumer-groups --describe --members) name the node that must be there. It
-is missing if the listing that was made next to that time does not have it;
-without times, if no listing has it. Without members, a group is meant whose own
-counters grew between two scrapes while a listing was made that does not name it.
+kafka-consumer-groups --describe --members) give the path of its node. The
+node is missing if the listing nearest in time does not have it; without times, if
+no listing has it. Without members, the rule names a group whose own counters grew
+between two scrapes, if no node in a listing made between them names it.
 
 What it needs: a listing of the mapping tree (read access to /client_group_id in
 ZooKeeper), and the members of the groups (Describe on the groups). Without the listing,
@@ -23,9 +23,9 @@ look for what deletes them: a restart of the broker that answered FindCoordinato
 or an idle connection (KLP407).
 
 When it is wrong: if brokers see a consumer through different addresses (NAT), its
-coordinator does not have the host that the node bears. A client id that ZooKeeper
-refuses as a path (control characters, empty parts) never has a node: the finding
-says so, and only another client id helps.
+coordinator reports another host than the one in the path of the node. A client id
+that ZooKeeper refuses as a path (control characters, empty parts) never has a node:
+the finding says so, and only another client id helps.
 
 Reproduce: kelpie lab run finder-restarted
 """
@@ -90,8 +90,8 @@ def _of_members(cluster: ClusterView, group: str, lacking: Sequence[Registered],
     return RULE.finding(
         Severity.WARNING,
         group,
-        f"Group {group}: what {_whom(len(lacking), total)} will be counted to no group after the next "
-        f"reconnection: no node in the mapping tree for client id {names}.{reason}",
+        f"Group {group} will be counted too low after the next reconnection: the mapping tree has no node "
+        f"for {_whom(len(lacking), total)}, client id {names}.{reason}",
         why=f"The next connection from which such a member fetches {_WHY}",
         evidence=[
             *(each.evidence for each in lacking[:_MOST_QUOTES]),
@@ -104,9 +104,7 @@ def _of_members(cluster: ClusterView, group: str, lacking: Sequence[Registered],
 
 
 def _whom(lacking: int, total: int) -> str:
-    if total == 1:
-        return "its only member reads"
-    return f"{lacking} of its {total} members {'reads' if lacking == 1 else 'read'}"
+    return "its only member" if total == 1 else f"{lacking} of its {total} members"
 
 
 def _of_traffic(cluster: ClusterView, known: set[str]) -> list[Finding]:
@@ -130,8 +128,8 @@ def _of_traffic(cluster: ClusterView, known: set[str]) -> list[Finding]:
                 RULE.finding(
                     Severity.WARNING,
                     group,
-                    f"Group {group}: what it reads will be counted to no group after the next reconnection: "
-                    "it was reading when the mapping tree was listed, and no node names it.",
+                    f"Group {group} will be counted too low after the next reconnection: it was reading "
+                    "when the mapping tree was listed, and no node names it.",
                     why=f"The next connection from which it fetches {_WHY}",
                     evidence=[
                         quoted_growth(span, series),

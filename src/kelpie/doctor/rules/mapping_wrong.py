@@ -4,12 +4,11 @@ What it sees: a node of KoP's mapping tree names a group that has no member with
 this host and client id, and another group has one.
 
 Why it matters: what this consumer reads is counted to a group that does not read
-it. That is worse than no label: both groups' numbers are wrong, and nothing shows
-it.
+it. The numbers of both groups are wrong, and no metric shows that.
 
 How it decides: host and client id of each member name its node; the node holds
-the name of another group, whose members are known and are elsewhere. If both
-groups have a member with this host and client id, it is KLP404.
+the name of another group, whose members are known, and none of them has this host
+and client id. If both groups have such a member, it is KLP404.
 
 What it needs: a listing of the mapping tree (read access to /client_group_id in
 ZooKeeper), and the members of both groups (Describe on the groups). Without the
@@ -18,8 +17,8 @@ listing, or without the members of the group that the node names, it is undeterm
 What to do: write the right group into the node (kelpie mappings repair), then
 restart the consumer, because its connections keep the group that they have read.
 
-When it is wrong: a consumer of the other group that has only called assign() is
-no member of it, and may be the one that wrote the node.
+When it is wrong: a consumer of the other group that calls assign() is no member of
+it. The node may be that consumer's.
 
 Reproduce: kelpie lab run stale-mapping
 """

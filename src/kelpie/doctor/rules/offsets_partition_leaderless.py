@@ -241,7 +241,7 @@ def _state_by_answers(case: Case) -> str:
     where = str(case.offsets_partition or f"its partition of {OFFSETS_TOPIC}")
     failures = _failed_lookups(case)
     if lookups(case) or not failures:
-        return f"{where} has no leader, as all say that were asked"
+        return f"{where} has no leader, as every broker says that was asked"
     return (
         f"its clients asked {counted(len(failures), 'time')} from {moment(failures[0].at)} on, and were "
         f"told each time that there is none: {where} has no leader"
@@ -272,8 +272,12 @@ def _of_group(case: Case) -> list[Evidence]:
     if len(failures) > 1:
         evidence.append(Evidence.of(failures[-1], f"{counted(len(failures), 'such line')} until then"))
     if case.listed is False:
-        evidence.append(Evidence("no broker lists the group any more", at=case.cluster.now or None))
+        evidence.append(case.cluster.once(_unlisted, case.cluster.now))
     return evidence
+
+
+def _unlisted(_: ClusterView, now: Instant) -> Evidence:
+    return Evidence("no broker lists the group any more", at=now or None)
 
 
 def _described(view: PartitionView) -> str:

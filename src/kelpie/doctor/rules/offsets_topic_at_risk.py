@@ -14,7 +14,7 @@ min.insync.replicas by configuration; since 3.7 as many as there are suffice.
 For each living broker, which partitions have it alone in sync;
 the group's names are hashed to see which the loss would hit. With one replica by
 configuration (offsets.topic.replication.factor=1, the default of many quick
-starts) that is so on the best of days: a warning, or a notice if there is only
+starts) that is always so: a warning, or a notice if there is only
 one broker anyway.
 
 What it needs: the right Describe on __consumer_offsets, and DescribeConfigs on it
@@ -40,6 +40,7 @@ from kelpie.cluster.health import not_dead_in_sync
 from kelpie.doctor import checks
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
+from kelpie.doctor.leader_remedies import said_by
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.errors import ErrorCode
 from kelpie.model.names import TopicPartition
@@ -179,7 +180,10 @@ def _refused(
             )
         ],
         remedies=[
-            Remedy(f"Bring {numbered('broker', missing)} back: the replica catches up by itself.")
+            Remedy(
+                f"Bring {numbered('broker', missing)} back: the replica catches up by itself.",
+                said_by=said_by(cluster, missing),
+            )
             if missing
             else _more_replicas(cluster),
             Remedy(
@@ -200,7 +204,10 @@ def _remedies(cluster: ClusterView, missing: Sequence[int], by_choice: bool) -> 
     if not by_choice:
         brokers = numbered("broker", missing) if missing else "the brokers"
         return [
-            Remedy(f"Bring {brokers} back; the replicas catch up by themselves."),
+            Remedy(
+                f"Bring {brokers} back; the replicas catch up by themselves.",
+                said_by=said_by(cluster, missing) if missing else "",
+            ),
             Remedy(
                 "If it will not come back, place the replicas elsewhere.", commands.kelpie(reassign, cluster)
             ),

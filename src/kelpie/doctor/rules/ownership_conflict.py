@@ -1,26 +1,28 @@
 """KLP502 ownership-conflict
 
-What it sees: a consumer of Kafka 0.8's kind wants to claim a partition, and again
-and again finds it claimed by another member.
+What it sees: a consumer of Kafka 0.8 (one that coordinates through ZooKeeper) tries
+to claim a partition, and each time finds that another member owns it.
 
-Why it matters: until the other lets go, the consumer reads nothing at all: one
-conflict undoes all its claims. It gives up after a few tries (KLP501).
+Why it matters: the consumer reads nothing at all until the owner releases the
+partition, because after one conflict it releases all partitions that it has
+claimed. It gives up after a few tries (KLP501).
 
 How it decides: logs of a consumer have conflicts in two tries or more of one
 rebalance. Or ZooKeeper's own log refuses the same owner node to the same session
-twice within a minute. Or the tree, at two moments between which nobody has
-rebalanced, has a partition with another owner than the assignment that all members
-compute, and the member that must own it owns nothing.
+twice within a minute. Or two looks at the tree, with no rebalance between them, show
+a partition with another owner than the assignment that all members compute, and the
+member that must own it owns nothing.
 
 What it needs: the logs of the group's consumers, or ZooKeeper's own log; or two looks
 at its tree (read access to /consumers and /brokers in ZooKeeper). Without all of them,
 or where only one look shows another owner, it is undetermined.
 
-What to do: the finding names who holds the partition. If that process is dead, its
-nodes go when its session expires (KLP505). If it is stopped or hangs, end it.
+What to do: the finding names the member that owns the partition. If its process is
+dead, ZooKeeper deletes its nodes when its session expires (KLP505). If it is stopped
+or hangs, end it.
 
-When it is wrong: one conflict that the next try has overcome is part of every
-rebalance, and is not told.
+When it is wrong: not known. One conflict that the next try overcomes is ordinary in a
+rebalance, and is not reported.
 
 Reproduce: kelpie lab run zookeeper-ownership-conflict
 """
@@ -168,16 +170,21 @@ def _finding(case: Case, conflicts: Sequence[_Conflict]) -> Finding:
     holders = {holder for conflict in conflicts for holder in conflict.holders}
     period = Period.of(conflicts)
     gave_up = any(conflict.gave_up for conflict in conflicts)
-    by = f" {people(case, holders)} owned" if holders else " another consumer owned"
-    tries = f"in {counted(len(conflicts), 'rebalance')}" if len(conflicts) > 1 else "again and again"
-    ended = f" It went on for {duration(period.longest_ms)}." if period.is_over and period.longest_ms else ""
+    owner = people(case, holders) if holders else "another consumer"
+    tries = f" in {counted(len(conflicts), 'rebalance')}" if len(conflicts) > 1 else ""
+    if not period.is_over:
+        text = "read nothing" if len(members) > 1 else "reads nothing"
+    elif period.longest_ms:
+        text = f"read nothing for {duration(period.longest_ms)} or longer"
+    else:
+        text = "read nothing for a time"
     return RULE.finding(
         Severity.NOTICE if period.is_over and not gave_up else Severity.WARNING,
         case.group,
-        f"In group {case.group}, {people(case, members)} could not claim {places(names)} {tries}:{by} "
-        f"{'it' if len(names) == 1 else 'them'}.{ended}",
-        why="One partition that is taken undoes all claims of a member: it reads nothing until a try meets "
-        "no other owner, and gives up after rebalance.max.retries.",
+        f"In group {case.group}, {people(case, members)} {text}: {owner} owned {places(names)}, so that "
+        f"every try to claim {'it' if len(names) == 1 else 'them'} failed{tries}.",
+        why="A member that cannot claim one partition releases all of them, and reads nothing until a try "
+        "succeeds. It gives up after rebalance.max.retries.",
         evidence=[quote for conflict in conflicts for quote in conflict.evidence][:_MOST_QUOTES],
         remedies=_remedies(case, holders, is_over=period.is_over),
         partitions=sorted(names),
@@ -194,8 +201,8 @@ def _remedies(case: Case, holders: Iterable[str], *, is_over: bool) -> list[Reme
     names = ", ".join(short(case, holder) for holder in sorted(holders)) or "the owner"
     return [
         Remedy(
-            f"Look at the process of {names}. If it is dead, its nodes go with its session, and a restart of "
-            "the member that waits helps after that. If it hangs or is stopped, end it."
+            f"Look at the process of {names}. If it hangs or is stopped, end it. ZooKeeper deletes its nodes "
+            "when its session expires; restart the waiting member after that."
         ),
         OUTLAST,
     ]

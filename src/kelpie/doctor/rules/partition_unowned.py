@@ -1,15 +1,16 @@
 """KLP503 partition-unowned
 
-What it sees: members of a group of Kafka 0.8's kind are registered, and a partition
-of a topic that they read has no owner.
+What it sees: members of a group of Kafka 0.8 (one that coordinates through ZooKeeper)
+are registered, and a partition of a topic that they read has no owner.
 
-Why it matters: nobody reads it, and nothing says so. When a member dies, the others
-still count it until its session expires, and leave partitions to it.
+Why it matters: no member reads the partition, and no log or metric says so. When a
+member dies, the other members still count it until its session expires, and leave
+partitions to it.
 
-How it decides: the tree in ZooKeeper, at two moments two seconds or more apart and
-between which nobody has rebalanced, has no owner node for a partition that the
-assignment gives to a registered member. Or logs of all members show no owner for
-three seconds or more. A rebalance leaves partitions without an owner for less.
+How it decides: two looks at the tree in ZooKeeper, two seconds or more apart and with
+no rebalance between them, show no owner node for a partition that the assignment
+gives to a registered member. Or the logs of all members show no owner for three
+seconds or more. In a rebalance, partitions have no owner for a shorter time.
 
 What it needs: two looks at the group's tree, two seconds or more apart (read access to
 /consumers and /brokers in ZooKeeper); or the logs of all its consumers. With the logs
@@ -17,10 +18,11 @@ of some consumers only, or where only one look shows a partition without an owne
 undetermined. How many records wait is told if the ends of the logs are known (Describe
 on the topics).
 
-What to do: find the member that must own it: one that gave up (KLP501), or one that
-is dead and still registered (KLP505). A restart of the former mends it now.
+What to do: find the member that must own the partition. If it gave up (KLP501),
+restart it. If it is dead and still registered (KLP505), wait until its session
+expires.
 
-When it is wrong: a member that died in between has no log line that says so. Without
+When it is wrong: a member that was killed has no log line that says so. Without
 ZooKeeper's own log, its partitions count as owned until another claims them.
 
 Reproduce: kelpie lab run zookeeper-partition-unowned
@@ -96,7 +98,7 @@ def _finding(case: Case, rows: Sequence[Gap], stretches: Sequence[Standing], *, 
         severity,
         case.group,
         summary,
-        why="Members are there, and each believes that another one reads these partitions.",
+        why="Members are registered, and each of them takes these partitions for another member's.",
         evidence=quotes[:_MOST_QUOTES],
         remedies=[RESTART, look_again(case.cluster)] if is_open else [OUTLAST],
         partitions=names,

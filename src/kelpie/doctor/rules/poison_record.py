@@ -49,7 +49,7 @@ from kelpie.doctor import position_words as words
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.membership import CLIENT_LOGS, LogLines, describing, person_of
-from kelpie.doctor.positions import SURE_MS, Track, lag_ms
+from kelpie.doctor.positions import SURE_MS, Track, keeps_up
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.doctor.signs import POSITION_OPEN, Sign
 from kelpie.model.names import TopicPartition
@@ -169,17 +169,9 @@ def _moved_meanwhile(case: Case, track: Track, holder: Member) -> Track | None:
     own = {name for name in holder.assigned or () if name != track.name}
     for other in case.tracks:
         moved = other.name in own and other.read_at is not None and other.now - other.read_at < _LONG_MS
-        if moved and _keeps_up(case, other):
+        if moved and keeps_up(other, max(SURE_MS, case.patience_ms(other.name))):
             return other
     return None
-
-
-def _keeps_up(case: Case, track: Track) -> bool:
-    """Whether it has read all but what came in lately. With a backlog, a member may be busy elsewhere."""
-    if track.is_behind is False:
-        return True
-    age = lag_ms(track)
-    return age is not None and age[0] < max(SURE_MS, case.patience_ms(track.name)) and not age[1]
 
 
 def _is_readable(case: Case, track: Track) -> bool:

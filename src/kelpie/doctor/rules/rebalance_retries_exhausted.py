@@ -1,19 +1,19 @@
 """KLP501 rebalance-retries-exhausted
 
-What it sees: a consumer of Kafka 0.8's kind has given up a rebalance. It is
-registered in ZooKeeper and owns nothing.
+What it sees: a consumer of Kafka 0.8 (one that coordinates through ZooKeeper) has
+given up a rebalance. It is registered in ZooKeeper and owns no partition.
 
-Why it matters: only the log says so. The process goes on running and reads
-nothing; its exception ends in a thread of the library. The others still leave
-its share of the partitions to it, so nobody reads them. It stays so until a
-member comes or goes, whatever the reason. At the start of a consumer the
-exception reaches the application instead.
+Why it matters: the process goes on running and reads nothing, and only its log
+says so: the exception ends in a thread of the library. The other members still
+leave its share of the partitions to it, so no member reads them. This lasts until
+a member joins or leaves the group. Only at the start of a consumer does the
+exception reach the application.
 
 How it decides: a log has ConsumerRebalanceFailedException, and no later success of
-that member. Or the tree in ZooKeeper, at two moments between which nobody has
-rebalanced, has a member without any partition, though the assignment that all
-members compute has some for it, and this has lasted longer than all its retries
-take (rebalance.max.retries × rebalance.backoff.ms; 30 s if these are not known).
+that member. Or two looks at the tree in ZooKeeper, with no rebalance between them,
+show a member without any partition, though the assignment that all members compute
+has some for it, and this has lasted longer than all its retries take
+(rebalance.max.retries × rebalance.backoff.ms; 30 s if these are not known).
 
 What it needs: the logs of the group's consumers; or two looks at its tree (read access
 to /consumers and /brokers in ZooKeeper; kelpie doctor --zookeeper looks twice). Without
@@ -22,11 +22,12 @@ subscription or a topic's partitions are unknown, it is undetermined. Its settin
 (.properties files, logs) say how long the retries take.
 
 What to do: restart the member that failed. Then make the retries outlast a
-session (KLP504), and find out whose node was in the way (KLP502, KLP505).
+session (KLP504), and find the member whose owner node was in the way (KLP502,
+KLP505).
 
 When it is wrong: without logs and settings, a consumer that retries for more than
-30 s is taken for one that has given up. Clocks of ZooKeeper and of Kelpie that
-are far apart make the time since the last rebalance wrong.
+30 s is taken for one that has given up. If the clocks of ZooKeeper and of
+Kelpie are far apart, the time since the last rebalance is wrong.
 
 Reproduce: kelpie lab run zookeeper-retries-exhausted
 """

@@ -44,7 +44,6 @@ Reproduce: kelpie lab run rebalance-storm
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
-from statistics import median
 
 from kelpie.doctor.case import REBALANCING, Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
@@ -152,6 +151,8 @@ def _tell_apart(case: Case) -> bool:
 
 def _quiet_ms(run: Sequence[GenerationChange]) -> int:
     """A pause that is no part of the storm any more: ten times the usual one."""
+    from statistics import median  # noqa: PLC0415 - it imports fractions and decimals, for storms alone.
+
     return int(max(10 * median(after.at - before.at for before, after in pairwise(run)), _SHORTEST_GAP_MS))
 
 

@@ -15,7 +15,8 @@ partition. Offsets that were removed in between (KLP302, or deleted by hand)
 begin anew. A commit by a consumer that is younger than 5 s is undetermined: when the
 coordinator moves, older commits may arrive last. A log that ends before the highest
 offset, or did so after that was committed, or whose leader epoch went back, is another
-log (KLP304, KLP314), and nothing is read again.
+log (KLP304, KLP314), and nothing is read again. So is a topic that an earlier look
+saw with another id, if the highest offset was committed before.
 
 What it needs: the right to read __consumer_offsets, or two surveys between which the
 offset went back. Without both it is undetermined. Share groups have no committed
@@ -33,6 +34,7 @@ Reproduce: kelpie lab run rewound
 from itertools import pairwise
 from typing import NamedTuple
 
+from kelpie.cluster.topics import is_of_old_topic
 from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Finding, Judgement, Severity, undetermined
 from kelpie.doctor.membership import describing
@@ -87,7 +89,11 @@ def judge(case: Case) -> Judgement:
         for name in sorted({*case.commits, *case.committed})
         if name not in abandoned and not case.is_gone(name)
     ]
-    rewinds = [rewind for track in tracks if (rewind := rewound(track)) is not None]
+    rewinds = [
+        rewind
+        for track in tracks
+        if (rewind := rewound(track)) is not None and not _is_in_new_topic(case, rewind)
+    ]
     lasting = [rewind for rewind in rewinds if not _may_be_late(case, rewind)]
     if lasting:
         return _found(case, lasting)
@@ -96,6 +102,11 @@ def judge(case: Case) -> Judgement:
     if case.history_from is None and not any(len(track.points) > 1 for track in tracks):
         return undetermined(HISTORY, SECOND_LOOK)
     return ABSENT
+
+
+def _is_in_new_topic(case: Case, rewind: Rewind) -> bool:
+    """Whether the highest offset was committed in an earlier topic of the same name."""
+    return is_of_old_topic(rewind.name.topic, rewind.peak.at, case.cluster.known_topics)
 
 
 def _may_be_late(case: Case, rewind: Rewind) -> bool:

@@ -10,22 +10,22 @@ Pulsar, too, as long as the group's series exist. They exist until the broker is
 restarted, also after the group is gone. Whoever can choose the name of a group
 can blind the monitoring of a broker.
 
-How it decides: by the lines themselves. The name of the group is what stands
-between group=" and the next label; where an end of line is in the name, lines are
-put together.
+How it decides: by the lines themselves. The name of the group is the text between
+group=" and the next label; if the name has an end of line in it, the rule joins the
+lines.
 
 What it needs: one scrape of the broker's metrics, as the broker sent it (not what
 Prometheus has stored: that has dropped the lines). Where KoP's mapping tree is known
-and no scrape is, it is undetermined; without either it says nothing. Without a finding
-nothing follows about brokers that were not scraped.
+and no scrape is, it is undetermined; without either it says nothing. It says
+nothing about brokers that were not scraped.
 
 What to do: give the group another name, delete it, and restart the brokers whose
 scrapes have such lines. Deny such names by an authorization rule on groups.
 
-When it is wrong: a line may be broken for another reason, as a file that was cut
-off. Some names make lines that Prometheus reads, and that say something else: a
-backslash before n, a quote or a backslash; or a quote with a whole label behind
-it.
+When it is wrong: a line may be broken for another reason, such as a file that was
+cut off. The rule does not see names whose lines Prometheus can read, with another
+meaning: a backslash before n, a quote or a backslash; or a quote followed by a whole
+label.
 
 Reproduce: kelpie lab run hostile-group-name
 """

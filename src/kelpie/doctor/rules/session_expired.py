@@ -69,13 +69,13 @@ def _found(case: Case, lines: LogLines) -> Finding:
     length = f" of {duration(session)}" if session else ""
     gone = case.is_empty
     after = " Nobody is in the group now." if gone else ""
-    returned = f" {people(back)} came back: it had only fallen silent." if back else ""
+    returned = f" {people(back)} came back later: the process was alive." if back else ""
     often = len(lines.occurrences) > _OFTEN
     return RULE.finding(
         lines.severity(Severity.CRITICAL if gone or often else Severity.WARNING),
         case.group,
-        f"In group {case.group}, {lines.who} was removed without having left: not heard of for a "
-        f"whole session{length}; {lines.how_often}.{returned}{after}",
+        f"In group {case.group}, {lines.who} was removed, because no heartbeat came for a whole "
+        f"session{length}; {lines.how_often}.{returned}{after}",
         why="Its partitions were read by nobody for a whole session and the rebalance after it; what it had "
         "not committed is done again.",
         evidence=lines.evidence,

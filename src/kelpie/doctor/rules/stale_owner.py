@@ -1,18 +1,18 @@
 """KLP505 stale-owner
 
-What it sees: a partition of a group of Kafka 0.8's kind belongs to a member that is
-dead, stopped or cut off.
+What it sees: the owner of a partition is dead, stopped or cut off, in a group of
+Kafka 0.8 (one that coordinates through ZooKeeper).
 
-Why it matters: nobody reads the partition, and no other member can claim it, until
-ZooKeeper expires the session of the dead one. A member that must claim it meanwhile
-may give up for good (KLP501).
+Why it matters: no member reads the partition, and no other member can claim it, until
+ZooKeeper expires the session of its owner. A member that must claim it before that may
+give up (KLP501).
 
-How it decides: ZooKeeper's log expires the session of a member that owned
-partitions: it had not been heard of for the whole timeout. Or members meet its node
-while its own log has ended without a word. Or the tree, at two moments between which
-nobody has rebalanced, has an owner node whose member is not registered, or is
-registered in another session: such a node goes when the old session expires, and
-the new one does not notice.
+How it decides: ZooKeeper's log says that the session of a member that owned
+partitions expired: ZooKeeper heard nothing of it for the whole timeout. Or another
+member's log names it as the owner after its own log has ended without a shutdown. Or
+two looks at the tree, with no rebalance between them, show an owner node whose member
+is not registered, or is registered in another session: ZooKeeper deletes such a node
+when the old session expires, and the member does not notice.
 
 What it needs: ZooKeeper's own log, or the logs of the group's consumers; or two looks
 at its tree (read access to /consumers in ZooKeeper). Without all of them, or where only
@@ -144,7 +144,10 @@ def _finding(case: Case, stale: Sequence[_Stale]) -> Finding:
     names = {name for row in stale for name in row.names}
     period = Period.of(stale)
     are = ("was", "were") if period.is_over else ("is", "are")
-    owner = f"owner {are[0]}" if len(members) == 1 else f"owners {are[1]}"
+    if period.is_over:
+        owner = "owner was" if len(members) == 1 else "owners were"
+    else:
+        owner = "owner is" if len(members) == 1 else "owners are"
     ended = f" for up to {duration(period.longest_ms)}" if period.is_over else ""
     return RULE.finding(
         Severity.NOTICE if period.is_over else Severity.WARNING,

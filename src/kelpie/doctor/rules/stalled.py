@@ -22,12 +22,12 @@ which an earlier look found the group ill does not count as usual. How long reco
 have been waiting is known from log ends at two times, or from the time of the newest
 record; how large the lag is does not matter, unless it is a single record: a
 transaction's marker looks the same. A member that works off a backlog reads one
-partition after the other, chunk by chunk: while it moves in another one that is
-behind, 5 min must have passed. Critical from one minute on, else a warning. If
-nothing at all is committed any more, it is KLP310. Groups of the Streams protocol are
-judged in the same way. A share group has no commits: there, the start of the
-partition must not have moved between two surveys for as long as a record may be
-locked, times the number of deliveries (2.5 min by default), while records wait.
+partition after the other, chunk by chunk: while it moves in another one, where records
+have been waiting for longer than three usual pauses, 5 min must have passed. Critical
+from one minute on, else a warning. If nothing at all is committed any more, it is KLP310.
+Groups of the Streams protocol are judged in the same way. A share group has no
+commits: there, the start of the partition must not have moved between two surveys for
+as long as a record may be locked, times the number of deliveries (2.5 min by default), while records wait.
 Workers of Kafka Connect commit nothing, and are not judged; the groups of its sink
 connectors are.
 
@@ -57,15 +57,12 @@ from kelpie.doctor.case import Case
 from kelpie.doctor.finding import ABSENT, Evidence, Finding, Judgement, Remedy, Severity, undetermined
 from kelpie.doctor.membership import describing, people, person_of
 from kelpie.doctor.position_words import records, some
-from kelpie.doctor.positions import SURE_MS, PositionProgress, Track, progress_of
+from kelpie.doctor.positions import POLL_INTERVAL_MS, SURE_MS, PositionProgress, Track, keeps_up, progress_of
 from kelpie.doctor.rule import Presentation, Rule
 from kelpie.doctor.share_positions import ShareTrack, share_patience_ms, share_tracks, stands_since
 from kelpie.doctor.signs import POSITION_OPEN, Sign
 from kelpie.model.words import counted, duration, moment
 from kelpie.observations import Member
-
-_POLL_INTERVAL_MS = 300_000
-"""As long as a consumer may work between two polls, unless set otherwise (max.poll.interval.ms)."""
 
 
 def judge(case: Case) -> Judgement:
@@ -146,12 +143,15 @@ def _share_found(case: Case, stalled: list[ShareTrack], patience: int) -> Findin
 
 
 def _is_next(case: Case, track: Track, moving: list[Track]) -> bool:
-    """Whether the member that has the partition works off another one meanwhile."""
-    if track.now - (track.unread_since or 0) >= _POLL_INTERVAL_MS:
+    """Whether the member that has the partition works off a backlog in another one meanwhile."""
+    if track.now - (track.unread_since or 0) >= POLL_INTERVAL_MS:
         return False
     holders = _holders(case, [track]) or case.members or ()
     assigned = {name for member in holders for name in member.assigned or ()}
-    return any(not assigned or other.name in assigned for other in moving)
+    return any(
+        (not assigned or other.name in assigned) and not keeps_up(other, case.patience_ms(other.name))
+        for other in moving
+    )
 
 
 def _found(case: Case, stalled: list[Track]) -> Finding:
@@ -217,7 +217,7 @@ def _remedies(case: Case, worst: Track, holders: list[Member], lasted: int) -> l
         host = f" on {member.host.lstrip('/')}" if member.host else ""
         who = f"member {member.member_id}{host}, client {member.client_id}"
         remedies.append(Remedy(f"Look at {who}: its log, a thread dump."))
-    if lasted < _POLL_INTERVAL_MS:
+    if lasted < POLL_INTERVAL_MS:
         return remedies  # It may come through yet. Whoever steps over a record now loses it for nothing.
     name = worst.name
     show = commands.peek(case.cluster, name, worst.offset)

@@ -15,7 +15,13 @@ the group, they must have been waiting for as long, too. A single commit proves 
 rhythm: then members that were there must show that it ever ran. Without the history
 of commits, two surveys show the same if the group has no members. Its severity
 depends on how long records have been waiting: critical from a minute on if members
-are there, else a warning; lower before that, and where it is not known. If the group
+are there, else a warning; lower before that, and where it is not known. Of members
+that have made fewer than three commits it is not known how often they commit: then
+it is a notice until 5 min after the last commit (max.poll.interval.ms by default:
+within that time a member commits that does so after each poll), a warning until
+15 min after it, and critical from then on. Once a look
+has found it as a warning, it stays one until the group commits again, whether its
+members leave meanwhile or leaders are elected. If the group
 has paused for as long more than once before, and no look found it ill then, a job
 that runs now and then looks the same: then it is a notice, or a warning if silent
 members are there. A group that commits without members (Spark, Flink, assign()) is
@@ -49,6 +55,7 @@ from kelpie.doctor.position_words import CLOCK, HISTORY, SECOND_LOOK, records, s
 from kelpie.doctor.positions import (
     AUTO_COMMIT_MS,
     MISSED,
+    POLL_INTERVAL_MS,
     SURE_MS,
     PositionProgress,
     Track,
@@ -161,8 +168,11 @@ def _found(case: Case, behind: list[Track]) -> Finding:
         who = "it has no members" if members is not None else "its members are not known"
     pauses = _usual_pauses(case)
     before = f" It has paused for as long {pauses} times before: that may be how it works." if pauses else ""
+    severity = _severity(case, behind, is_usual=bool(pauses))
+    if severity < Severity.CRITICAL and not pauses and _may_commit_rarely(case, behind):
+        before = " How often it commits is not known yet: it may commit rarely."
     return RULE.finding(
-        _severity(case, behind, is_usual=bool(pauses)),
+        severity,
         case.group,
         f"Group {case.group} has stopped: {silence}; {who}; {records(total)} wait in {some(names)}.{before}",
         why="Nobody reads these records. While the group is empty, its offsets expire, and the records, too."
@@ -185,15 +195,36 @@ def _usual_pauses(case: Case) -> int:
 
 def _severity(case: Case, behind: list[Track], *, is_usual: bool) -> Severity:
     """By how long records have been waiting, and not by how long there were none."""
+    severity = _by_waiting(case, behind, is_usual=is_usual)
+    # An earlier look has found it as bad. That its members went meanwhile is no improvement.
+    return max(severity, Severity.WARNING) if case.is_still_stopped else severity
+
+
+def _by_waiting(case: Case, behind: list[Track], *, is_usual: bool) -> Severity:
     worst = Severity.CRITICAL if case.members else Severity.WARNING
     if is_usual:
         return Severity(worst - 1)
     waits = [lag_ms(track) or (0, True) for track in behind]
-    if max(waited for waited, _ in waits) >= SURE_MS:
+    waited, may_be_longer = max(ms for ms, _ in waits), any(is_older for _, is_older in waits)
+    if _may_commit_rarely(case, behind):
+        return _before_rhythm(case.silence_ms or 0, waited, may_be_longer=may_be_longer)
+    if waited >= SURE_MS:
         return worst
-    may_be_longer = any(is_older for _, is_older in waits)
     is_long_silent = case.silence_ms is None or case.silence_ms >= SURE_MS
     return Severity.WARNING if may_be_longer and is_long_silent else Severity(worst - 1)
+
+
+def _may_commit_rarely(case: Case, behind: list[Track]) -> bool:
+    """Whether members are there of which it is not known how often they commit."""
+    return bool(case.members) and not any(case.has_rhythm(track.name) for track in behind)
+
+
+def _before_rhythm(silence_ms: int, waited_ms: int, *, may_be_longer: bool) -> Severity:
+    """A backlog may be older than the member: it counts from the last commit on at most."""
+    if min(silence_ms, waited_ms) >= MISSED * POLL_INTERVAL_MS:
+        return Severity.CRITICAL
+    lasted = silence_ms if may_be_longer else min(silence_ms, waited_ms)
+    return Severity.WARNING if lasted >= POLL_INTERVAL_MS else Severity.NOTICE
 
 
 def _evidence(case: Case, behind: list[Track]) -> list[Evidence]:

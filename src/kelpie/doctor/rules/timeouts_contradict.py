@@ -1,35 +1,36 @@
 """KLP504 timeouts-contradict
 
-What it sees: a consumer of Kafka 0.8's kind gives up a rebalance before ZooKeeper
-can have expired the session of a member that died.
+What it sees: by its settings, a consumer of Kafka 0.8 (one that coordinates through
+ZooKeeper) gives up a rebalance before ZooKeeper expires the session of a member that
+died.
 
-Why it matters: the nodes of a dead member stay until its session expires. A member
-whose new share meets one of them tries again until then, or gives up (KLP501) and
-reads nothing from then on.
+Why it matters: the owner nodes of a dead member stay until its session expires. A
+member that must claim such a partition tries again, gives up before that (KLP501),
+and reads nothing from then on.
 
 How it decides: (rebalance.max.retries − 1) × rebalance.backoff.ms is less than the
-session timeout: nothing is tried after the last sleep, so the usual rule, retries ×
-back-off, promises too much. Settings are taken from .properties files and from what
-a consumer logs at its start; the session timeout is the one that ZooKeeper granted,
-if a log has it. Where the settings of a consumer are known, one that is left out has
-its default: 4 retries, 2000 ms (zookeeper.sync.time.ms), 6000 ms.
+session timeout. There is no try after the last back-off, so the time is one back-off
+shorter than the usual rule (retries × back-off) says. Settings are taken from
+.properties files and from what a consumer logs at its start; the session timeout is
+the one that ZooKeeper granted, if a log has it. A setting that the .properties file
+leaves out has its default: 4 retries, 2000 ms (zookeeper.sync.time.ms), 6000 ms.
 
 What it needs: the settings of the group's consumers: their .properties files, or their
-logs from the start on. ZooKeeper does not keep them. Without them it is undetermined.
+logs from the start on. Without them it is undetermined. ZooKeeper does not keep them,
+so no tool of Kafka or ZooKeeper shows them.
 
-What to do: more retries, or a longer back-off, by a margin: from the last heartbeat
-of a dead member to its expiry, ZooKeeper takes up to one tick more than the session
-timeout. The finding says how many retries that takes.
+What to do: set more retries, or a longer back-off. Leave a margin: from the last
+heartbeat of a dead member, ZooKeeper takes up to one tick more than the session
+timeout. The finding says how many retries are enough.
 
-Kafka's defaults are the border, and are not told here: 6000 ms against 6000 ms. What
-is left of a session when a rebalance begins is two thirds of the timeout at least,
-and the timeout plus a tick at most: 4.5 to 7.3 s were measured, and 4 of 8 conflicts
-failed on real 0.8.2.2. So the defaults are a matter of chance, and no contradiction.
-KLP507 tells a group for whose size that chance is too high. A conflict that was seen
-(KLP502) has the margin among its remedies. For one group, kelpie simulate
-zookeeper-rebalance --advise says what to change.
+Kafka's defaults are not reported here: both times are 6000 ms. When a rebalance
+begins, a dead member's session lasts for at least two thirds of the timeout, and for
+at most the timeout plus a tick: 4.5 to 7.3 s were measured, and 4 of 8 conflicts
+failed on real 0.8.2.2. So with the defaults it is a matter of chance. KLP507 reports
+a group for whose size that chance is too high, and KLP502 a conflict that was seen.
+For one group, kelpie simulate zookeeper-rebalance --advise says what to change.
 
-When it is wrong: members that are always closed cleanly leave no nodes behind.
+When it is wrong: members that are always closed with shutdown() leave no nodes behind.
 
 Reproduce: kelpie lab run zookeeper-timeouts-contradict
 """
@@ -70,10 +71,11 @@ def _finding(case: Case, rows: Sequence[Timeouts], session_ms: int, total: int) 
     return RULE.finding(
         Severity.WARNING,
         case.group,
-        f"In group {case.group}, {whom} would give up a rebalance {duration(worst.waits_ms)} after the first "
-        f"try, and a dead member's nodes stay for {duration(session_ms)}.",
-        why="A member whose new share meets a partition of a dead one then reads nothing, until somebody "
-        "restarts it or another member comes or goes.",
+        f"In group {case.group}, {whom} may stop reading when another member dies: retries of a rebalance "
+        f"end {duration(worst.waits_ms)} after the first try, and a dead member's nodes stay for "
+        f"{duration(session_ms)}.",
+        why="A member whose new share has a partition of the dead one gives up, and reads nothing until "
+        "it is restarted, or until another member joins or leaves.",
         evidence=_quoted(case, rows),
         remedies=[
             Remedy(

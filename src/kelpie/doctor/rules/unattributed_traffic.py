@@ -1,19 +1,19 @@
 """KLP401 unattributed-traffic
 
 What it sees: a broker with KoP counts messages that consumers read, and does
-not know for which group: the label group of MESSAGE_OUT, BYTES_OUT and
-ENTRIES_OUT is empty.
+not know their group: the label group of MESSAGE_OUT, BYTES_OUT and ENTRIES_OUT
+is empty.
 
 Why it matters: these messages are missing from the consumption of some group.
-Its rate seems to drop, or to stop, while it reads as before: people look for a
-fault in the consumer, and alerts on consumption by group go off, or stay silent.
+Its rate seems to drop, or to stop, while it reads as before. Alerts on
+consumption by group go off for a healthy group, or stay silent for a sick one.
 
 How it decides: it compares two scrapes of the same broker. A series without a
 group that has grown, or is new, was counted in between: a warning. A series that
-stays as it is tells nothing, because counters never end: it may be old. One
-scrape alone is weaker: a value above zero was counted at some time since the
-broker was started, a notice. Where a member of one group alone holds the
-partition, the finding names that group. A broker whose series have no label
+stays the same tells nothing, because a broker shows a counter until it is
+restarted. One scrape shows only that the messages were counted at some time
+since the broker was started: a notice. If one group alone has the partition
+assigned, the finding names that group. A broker whose series have no label
 group at all has kopEnableGroupLevelConsumerMetrics=false, which is the default
 and no fault.
 
@@ -24,12 +24,13 @@ mapping tree shows that groups are counted, and not judged elsewhere: plain Kafk
 no group. Describe on the groups only to name the group.
 
 What to do: compare the members of the groups with the mapping tree (kelpie
-mappings check), and mend what is missing. Then restart the consumers that read
-these partitions: a connection keeps the answer of its first lookup, also an
-empty one. KLP402 and KLP407 say which group has lost its node, and how.
+mappings check), and write what is missing (kelpie mappings repair). Then restart
+the consumers that read these partitions: a connection keeps the answer of its
+first lookup, also an empty one. KLP402 and KLP407 say which group has lost its
+node, and how.
 
-When it is wrong: a consumer that calls assign() and has no group.id has no group
-that could be lost. A scrape cannot tell it from a consumer whose group was lost.
+When it is wrong: a consumer that calls assign() and has no group.id has no group.
+A scrape cannot tell it from a consumer whose group was lost.
 
 Reproduce: kelpie lab run finder-restarted
 """

@@ -1,19 +1,19 @@
 """KLP508 zombie-owner
 
-What it sees: a member of a group of Kafka 0.8's kind owns partitions, and nobody reads
-them.
+What it sees: a member of a group of Kafka 0.8 (one that coordinates through ZooKeeper)
+owns partitions, and does not read them.
 
 Why it matters: the partitions look healthy: they have an owner, and its process runs.
-But the application has never got the streams. The lag grows for ever, and no
-rebalance helps as long as that process lives.
+But the application has never got the streams of the connector. The lag grows without
+end, and no rebalance helps as long as that process runs.
 
 How it decides: the log of a member has ConsumerRebalanceFailedException at the start
 of the consumer, where it reaches the application, no shutdown after it, and later a
-rebalance that succeeds: the application has caught the exception and left the
-connector as it was, whose watcher then claims partitions. Or, in the tree, a member
-has owned a partition for longer than two commit intervals, no offset of its own was
-written since, records wait behind that offset, and other members of the group do
-write theirs.
+rebalance that succeeds: the application has caught the exception without closing the
+connector, and the connector's watcher claims partitions later. Or, in the tree, a
+member has owned a partition for longer than two commit intervals and has not written
+its offset since, records wait after that offset, and other members of the group do
+write offsets.
 
 What it needs: the log of the member; or two looks at the group's tree (read access to
 /consumers in ZooKeeper) and the ends of the logs (Describe on the topics). Without a

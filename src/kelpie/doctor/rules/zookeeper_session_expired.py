@@ -1,27 +1,26 @@
 """KLP506 zookeeper-session-expired
 
-What it sees: ZooKeeper expired the session of a consumer of Kafka 0.8's kind that was
-still running: stopped, in a long garbage collection, or cut off.
+What it sees: ZooKeeper expired the session of a consumer of Kafka 0.8 whose process
+had not ended: it was stopped, in a long garbage collection, or cut off.
 
-Why it matters: others took its partitions, and it did not know: what it read until
-it noticed was read twice. Then it registers itself anew and rebalances, which may
-fail (KLP501); that exception ends in ZooKeeper's event thread.
+Why it matters: other members claimed its partitions before it noticed, so records
+were read twice. Then it registers again and rebalances, which may fail (KLP501); only
+its log says so, because the exception ends in ZooKeeper's event thread.
 
-How it decides: its log says "ZK expired", or ZooKeeper's log refuses an expired
-session that returns, or the same consumer id stands in the tree with one session and
-later with another. A session that expires because its process has died is no
-finding here (KLP505).
+How it decides: its log says "ZK expired"; or ZooKeeper's log says that it refused an
+expired session; or the tree has the same consumer id with one session and later with
+another. A session that expires because its process has died is KLP505.
 
 What it needs: the logs of the group's consumers, or ZooKeeper's own log; or two looks
 at its tree (read access to /consumers in ZooKeeper) with the session before and after.
 Without logs and with fewer than two looks it is undetermined.
 
-What to do: find the pause (garbage collection, swapping, a stopped process or
-machine), or give the session more time than it lasts.
+What to do: find what stopped the process (garbage collection, swapping, a stopped
+process or machine), or set a session timeout that is longer than the pause.
 
 When it is wrong: a process that is started again with the same consumer.id, before or
-after its old session has expired, looks the same in the tree; it is not told if its
-log has an end.
+after its old session has expired, looks the same in the tree. It is not reported if
+its log shows that it was closed.
 
 Reproduce: kelpie lab run zookeeper-session-expired
 """
@@ -118,16 +117,22 @@ def _finding(case: Case, rows: Sequence[_Expired]) -> Finding:
     known = timeouts(case)
     lengths = {known[member].session_ms for member in members if member in known}
     length = f" of {duration(max(lengths))}" if lengths else ""
+    one = len(members) == 1
+    expired = f"ZooKeeper expired {'its' if one else 'their'} session{length}"
     period = Period.of(rows)
     times = f", {counted(len(rows), 'time')}" if len(rows) > 1 else ""
+    running = f"while {'it was' if one else 'they were'} running"
+    if period.is_over:
+        text = f"may have read records that other members read, too: {expired} {running}{times}"
+    else:
+        text = f"{'owns' if one else 'own'} nothing: {expired} {running}{times}"
     longer = f"zookeeper.session.timeout.ms={2 * max(lengths)}" if lengths else "a longer session timeout"
     return RULE.finding(
         Severity.WARNING if period.is_over else Severity.CRITICAL,
         case.group,
-        f"In group {case.group}, ZooKeeper expired the session{length} of {people(case, members)}{times}; "
-        f"{'it was' if len(members) == 1 else 'they were'} still running.",
-        why="Others took its partitions while it still read them: records were handed out twice. It had to "
-        "register itself anew and to rebalance.",
+        f"In group {case.group}, {people(case, members)} {text}.",
+        why="Without a session it owns nothing: other members claim its partitions and begin at the last "
+        "commit, while it reads on until it notices. Then it must register again and rebalance.",
         evidence=[quote for row in rows for quote in row.evidence][:_MOST_QUOTES],
         remedies=[
             Remedy("Look for what stopped it: a long garbage collection, swapping, a stopped process."),

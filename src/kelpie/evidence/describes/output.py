@@ -2,7 +2,7 @@
 
 import re
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from kelpie.model.time import Instant
@@ -61,7 +61,7 @@ class Context:
         """A remark names the kind of a group: share or streams, or consumer, which may be either protocol."""
         if kind in OTHER_KINDS:
             known = self.states.get(group) or GroupState(group, UNTOLD, source=self.source(number))
-            self.states[group] = replace(known, kind=kind)
+            self.states[group] = known._replace(kind=kind)
 
     def note_tool(self, command: str) -> None:
         self.tool = _tool_in(command)

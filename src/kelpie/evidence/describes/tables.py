@@ -258,7 +258,7 @@ class ToolTable:
 
     def _put(self, group: str, number: int, **changes: Any) -> GroupState:
         """What is known of a group, with these changes."""
-        state = self._context.states[group] = replace(self._of(group, number), **changes)
+        state = self._context.states[group] = self._of(group, number)._replace(**changes)
         return state
 
     def _of(self, group: str, number: int) -> GroupState:

@@ -11,7 +11,6 @@ FindCoordinator has no other retriable error. After few tries, no broker has ans
 """
 
 import re
-from dataclasses import replace
 
 from kelpie.errors import ErrorCode
 from kelpie.evidence.describes.output import Context
@@ -105,4 +104,4 @@ def _said(group: str, what: str, line: str, context: Context, number: int) -> No
         if what.startswith(words):
             known = context.states.get(group) or GroupState(group, "", source=context.source(number))
             is_known = known.state not in ("", UNTOLD)
-            context.states[group] = replace(known, state=known.state if is_known else state)
+            context.states[group] = known._replace(state=known.state if is_known else state)

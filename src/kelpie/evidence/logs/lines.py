@@ -2,7 +2,14 @@
 
 import io
 from collections.abc import Iterator
-from pathlib import Path
+from typing import Literal, Protocol
+
+
+class Readable(Protocol):
+    """A path of this machine, or of a file system that a URL names."""
+
+    def open(self, mode: Literal["rb"], /) -> io.BufferedReader: ...
+
 
 LARGEST_LINE = 1 << 18
 _ODD = bytes((*range(9), *range(14, 27), *range(28, 32)))
@@ -29,7 +36,7 @@ def is_text(head: bytes) -> bool:
     return odd * 20 <= len(looked_at)
 
 
-def read_lines(path: Path, encoding: str) -> Iterator[str]:
+def read_lines(path: Readable, encoding: str) -> Iterator[str]:
     """Without their ends. A line longer than anything sensible is cut, and the rest of it passed over."""
     with path.open("rb") as file:
         text = io.TextIOWrapper(file, encoding=encoding, errors="replace", newline="\n")

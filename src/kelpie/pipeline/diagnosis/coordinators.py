@@ -3,33 +3,14 @@
 Both come from the picture of the cluster that the driver holds.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
 from kelpie.cluster import ClusterView
 from kelpie.cluster.leadership import leaderless_periods, leaders
 from kelpie.observations.cluster import NO_LEADER
-from kelpie.pipeline.diagnosis.cluster import KnownCluster
-from kelpie.pipeline.diagnosis.groups import newest_time, timed
-from kelpie.pipeline.storage.frames import ClusterTables, Rows
-from kelpie.pipeline.tables import TABLES
-from kelpie.pipeline.tables.moments import instant, moment
-
-
-def coordinator_tables(tables: ClusterTables) -> Iterator[tuple[str, Rows]]:
-    """Rows of both tables. group_health says when what is known ends, and which groups live where."""
-    columns = ["group", "offsets_partition", "at"]
-    groups = tables.lake.rows(TABLES["group_health"], tables.cluster).select(columns).to_pylist()
-    now = instant(max((row["at"] for row in groups), default=None))
-    if now is None:
-        now = newest_time(tables.frame("log_event"), timed(tables.frame("cluster_snapshot")))
-    view = KnownCluster(tables.lake, tables.cluster).view(now or 0)
-    by_partition: dict[int, list[str]] = {}
-    for row in groups:
-        by_partition.setdefault(row["offsets_partition"], []).append(row["group"])
-    yield "coordinator_timeline", timeline(view, tables.cluster)
-    yield "coordinator_outage", outages(view, tables.cluster, by_partition)
+from kelpie.pipeline.tables.moments import moment
 
 
 def timeline(cluster: ClusterView, name: str) -> list[dict[str, Any]]:

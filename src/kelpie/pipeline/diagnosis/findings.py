@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from kelpie.doctor.diagnosis import Open
 from kelpie.doctor.finding import Evidence, Finding, Remedy, Severity
+from kelpie.doctor.open_questions import Open
 from kelpie.pipeline.tables.moments import instant, moment
 
 

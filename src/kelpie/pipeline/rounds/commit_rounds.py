@@ -5,6 +5,9 @@ that were read of its partition. Then rows that were made before stay as they ar
 transaction that ends now may make a commit count that others of the same position have overtaken. These rows
 are open, and made again.
 
+Partitions in which all is in order and no transaction is under way are made without Spark
+(`plain_commits`). For all others:
+
 - Carried: of each position the last commit that counted; commits whose transaction has not ended, and those
   that counted after them; markers beyond the last commit, for tables of one batch are filled one after the
   other.
@@ -19,21 +22,25 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import and_, or_
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - everyone who knows Spark knows F.
 
+from kelpie.pipeline.ordering import MOST_ROWS
 from kelpie.pipeline.rounds.following import Input, Round
-from kelpie.pipeline.storage.frames import ClusterTables
+from kelpie.pipeline.rounds.plain_commits import made as plain_commits
+from kelpie.pipeline.rounds.plain_commits import special
+from kelpie.pipeline.rounds.seen import Seen, epoch_rows, seen_in
+from kelpie.pipeline.storage.frames import ClusterTables, stored_names
 from kelpie.pipeline.storage.lake import Snapshot
 from kelpie.pipeline.storage.typed_data import read, written
 from kelpie.pipeline.tables import STORED
 from kelpie.pipeline.tables.state import WHY
 from kelpie.pipeline.tables.table import CLUSTER
-from kelpie.pipeline.tables.types import INT, LONG, STRING
+from kelpie.pipeline.tables.types import INT, LONG
 from kelpie.pipeline.transforms.commits import OPEN, SETTLED, Epochs, carried_commits, timeline
 from kelpie.places import Place
 
@@ -41,44 +48,9 @@ COMMITS, MARKERS, TIMELINE = "offset_commit", "transaction_marker", "commit_time
 CARRIED, AHEAD = "carried_commit", "carried_marker"
 _OF_THE_COPY = {CLUSTER, "source", "replica", "log_epoch"}
 """Columns in which copies of a record differ."""
-_EPOCHS = pa.schema({CLUSTER: STRING, "offsets_partition": INT, "log_epoch": INT, "epoch_began": LONG})
 _PLACE = ["offsets_partition", "log_offset"]
 _MOST_PLACES = 1_000
 """Rows that are deleted one by one. If there are more, the rows of the partition are replaced."""
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """How far the logs of the offsets partitions were read, by the rows of one table."""
-
-    ends: Mapping[int, int] = field(default_factory=dict)
-    """The highest offset of each partition."""
-    epochs: Mapping[int, Mapping[int, int]] = field(default_factory=dict)
-    """Where each leader epoch of each partition began."""
-
-    def ended(self, partition: int, epoch: int) -> int | None:
-        began = [at for other, at in self.epochs.get(partition, {}).items() if other > epoch]
-        return min(began, default=None)
-
-    def with_rows(self, rows: pa.Table) -> "Seen":
-        """`rows`: offsets_partition, log_offset, log_epoch."""
-        ends = dict(self.ends)
-        epochs = {partition: dict(known) for partition, known in self.epochs.items()}
-        highest = rows.group_by("offsets_partition").aggregate([("log_offset", "max")])
-        for row in highest.to_pylist():
-            partition, end = row["offsets_partition"], row["log_offset_max"]
-            ends[partition] = max(ends.get(partition, -1), end)
-        lowest = rows.group_by(["offsets_partition", "log_epoch"]).aggregate([("log_offset", "min")])
-        for row in lowest.to_pylist():
-            if row["log_epoch"] is not None:
-                known = epochs.setdefault(row["offsets_partition"], {})
-                began = row["log_offset_min"]
-                known[row["log_epoch"]] = min(known.get(row["log_epoch"], began), began)
-        return Seen(ends, epochs)
-
-    def without(self, partitions: Collection[int]) -> "Seen":
-        ends = {partition: end for partition, end in self.ends.items() if partition not in partitions}
-        return Seen(ends, {name: known for name, known in self.epochs.items() if name not in partitions})
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +71,7 @@ class CommitRounds:
         files = {TIMELINE: tables.write(STORED[TIMELINE], timeline(commits, markers))}
         if not with_state:
             return Round(dict(files), anew=self.outputs)
-        seen = Position(_seen(Seen(), commits), _seen(Seen(), markers))
+        seen = Position(seen_in(Seen(), commits), seen_in(Seen(), markers))
         state = _state(tables, commits, markers, seen, Epochs())
         return Round({**files, **state}, written(seen), anew=(*self.outputs, *self.state))
 
@@ -107,32 +79,71 @@ class CommitRounds:
         if not any(each.changes for each in inputs.values()):
             return Round({}, position)
         before = read(Position, position)
-        commits = _New(tables, COMMITS, inputs[COMMITS], before.commits)
-        markers = _New(tables, MARKERS, inputs[MARKERS], before.markers)
+        plain = _plain(tables, inputs, before)
+        if plain is not None and not plain.others:
+            made_here = {name: tables.write(STORED[name], rows) for name, rows in plain.rows.items()}
+            return Round(dict(made_here), written(plain.after), anew=self.state)
+        others = None if plain is None else plain.others
+        commits = _New(tables, COMMITS, inputs[COMMITS], before.commits, others)
+        markers = _New(tables, MARKERS, inputs[MARKERS], before.markers, others)
         again = commits.again | markers.again
-        carried = tables.lake.snapshot(STORED[CARRIED], tables.cluster).files
-        ahead = tables.lake.snapshot(STORED[AHEAD], tables.cluster).files
+        carried = tables.files_now(CARRIED)
+        ahead = tables.files_now(AHEAD)
         all_commits = commits.with_carried(tables.frame_of(CARRIED, carried), again)
         all_markers = markers.with_carried(tables.frame_of(AHEAD, ahead), again)
         known = Epochs(
-            _epochs(tables, before.commits.without(again)), _epochs(tables, before.markers.without(again))
+            epoch_rows(tables, before.commits.without(again)),
+            epoch_rows(tables, before.markers.without(again)),
         )
         made = timeline(all_commits, all_markers, known)
         rows, gone = _new_rows(tables, made, before.commits, carried, again)
         after = Position(
-            _seen(commits.after.without(again), commits.all_of(again) if again else None),
-            _seen(markers.after.without(again), markers.all_of(again) if again else None),
+            seen_in(commits.after.without(again), commits.all_of(again) if again else None),
+            seen_in(markers.after.without(again), markers.all_of(again) if again else None),
         )
-        files = {TIMELINE: tables.write(STORED[TIMELINE], rows)}
         state = _state(tables, all_commits, all_markers, after, known)
-        return Round({**files, **state}, written(after), anew=self.state, gone={TIMELINE: gone})
+        files = {TIMELINE: tables.write(STORED[TIMELINE], rows), **state}
+        for name, more in plain.rows.items() if plain is not None else ():
+            files[name] = [*files[name], *tables.write(STORED[name], more)]
+        return Round(dict(files), written(after), anew=self.state, gone={TIMELINE: gone})
+
+
+class _Plain(NamedTuple):
+    """What is made without Spark."""
+
+    rows: Mapping[str, pa.Table]
+    """By table."""
+    after: Position
+    others: frozenset[int]
+    """The offsets partitions of which it is not: Spark makes them."""
+
+
+def _plain(tables: ClusterTables, inputs: Mapping[str, Input], before: Position) -> _Plain | None:
+    """None: Spark makes everything."""
+    came, of_markers = inputs[COMMITS].changes, inputs[MARKERS].changes
+    if came.went or of_markers.went or came.rows > MOST_ROWS:
+        return None
+    new = tables.columns_of(COMMITS, came.came, stored_names(COMMITS))
+    carried = tables.rows_now(CARRIED)
+    marked = tables.columns_of(MARKERS, of_markers.came, ["offsets_partition"])
+    ahead = tables.columns_of(AHEAD, tables.files_now(AHEAD), ["offsets_partition"])
+    after = before.commits.with_rows(new)
+    others = special(new, carried, (marked, ahead), before=before.commits, after=after)
+    is_plain = ~pc.field("offsets_partition").isin(pa.array(sorted(others), INT))
+    made = plain_commits(new.filter(is_plain), carried.filter(is_plain))
+    rows = {TIMELINE: made.timeline, CARRIED: made.carried}
+    return _Plain(rows, Position(after, before.markers), frozenset(others))
 
 
 class _New:
     """The new rows of one input."""
 
-    def __init__(self, tables: ClusterTables, name: str, of: Input, seen: Seen) -> None:
+    def __init__(
+        self, tables: ClusterTables, name: str, of: Input, seen: Seen, others: Collection[int] | None
+    ) -> None:
+        """`others`: the partitions that are made here; None: all."""
         self._tables, self._name, self._of, self._seen = tables, name, of, seen
+        self._others = others
         self.again: set[int] = set()
         """Partitions to make again."""
         self._rows = tables.frame_of(name, of.changes.came)
@@ -183,6 +194,8 @@ class _New:
         of_others = ~F.col("offsets_partition").isin(*again)
         in_order = self._rows.where(F.col("log_offset") > _of_partition(self._seen.ends))
         rows = carried.drop(WHY).unionByName(in_order)
+        if self._others is not None:
+            rows = rows.where(F.col("offsets_partition").isin(*self._others))
         return rows.where(of_others).unionByName(self.all_of(again)) if again else rows
 
     def all_of(self, partitions: Collection[int]) -> DataFrame:
@@ -232,7 +245,7 @@ def _new_rows(
         rows = of_others.where(is_new)
     if not again:
         return rows, gone
-    files = tables.lake.snapshot(STORED[TIMELINE], tables.cluster).files
+    files = tables.files_now(TIMELINE)
     of_again = F.col("offsets_partition").isin(*again)
     old, fresh = tables.frame_of(TIMELINE, files).where(of_again), made.where(of_again)
     void = (
@@ -262,30 +275,19 @@ def _conditions(places: Iterable[Mapping[str, Any]]) -> list[str]:
 def _state(
     tables: ClusterTables, commits: DataFrame, markers: DataFrame, seen: Position, epochs: Epochs
 ) -> dict[str, Any]:
-    any_ahead = any(
-        end > seen.commits.ends.get(partition, -1) for partition, end in seen.markers.ends.items()
-    )
-    is_ahead = F.col("log_offset") > _of_partition(seen.commits.ends)
-    ahead = markers.where(is_ahead).withColumn(WHY, F.lit("ahead"))
-    return {
-        CARRIED: tables.write(STORED[CARRIED], carried_commits(commits, markers, epochs, WHY)),
-        AHEAD: tables.write(STORED[AHEAD], ahead) if any_ahead else [],
-    }
-
-
-def _seen(seen: Seen, rows: DataFrame | None) -> Seen:
-    """With what these rows tell."""
-    if rows is None:
-        return seen
-    places = rows.groupBy("offsets_partition", "log_epoch").agg(
-        F.min("log_offset").alias("first"), F.max("log_offset").alias("last")
-    )
-    bounds = places.toArrow()
-    names = ["offsets_partition", "log_epoch", "log_offset"]
-    for column in ("first", "last"):
-        of_column = bounds.select(["offsets_partition", "log_epoch", column]).rename_columns(names)
-        seen = seen.with_rows(of_column)
-    return seen
+    carried = tables.write(STORED[CARRIED], carried_commits(commits, markers, epochs, WHY))
+    folder = tables.lake.path(STORED[CARRIED])
+    places = [folder / file.path for file in carried]
+    is_open = pc.field(WHY) == OPEN
+    opened = tables.columns_of(CARRIED, places, [*_PLACE, WHY], is_open).group_by("offsets_partition")
+    # Markers beyond the last commit, and those that say that open commits count.
+    needed = dict(seen.commits.ends)
+    for row in opened.aggregate([("log_offset", "min")]).to_pylist():
+        needed[row["offsets_partition"]] = row["log_offset_min"]
+    if not any(end > needed.get(partition, -1) for partition, end in seen.markers.ends.items()):
+        return {CARRIED: carried, AHEAD: []}
+    ahead = markers.where(F.col("log_offset") > _of_partition(needed)).withColumn(WHY, F.lit("ahead"))
+    return {CARRIED: carried, AHEAD: tables.write(STORED[AHEAD], ahead)}
 
 
 def _of_partition(ends: Mapping[int, int]) -> Column:
@@ -294,20 +296,6 @@ def _of_partition(ends: Mapping[int, int]) -> Column:
         return F.lit(-1)
     pairs = [F.lit(each) for pair in sorted(ends.items()) for each in pair]
     return F.coalesce(F.try_element_at(F.create_map(*pairs), F.col("offsets_partition")), F.lit(-1))
-
-
-def _epochs(tables: ClusterTables, seen: Seen) -> DataFrame | None:
-    rows = [
-        (tables.cluster, partition, epoch, began)
-        for partition, epochs in seen.epochs.items()
-        for epoch, began in epochs.items()
-    ]
-    if not rows:
-        return None
-    columns = [
-        pa.array(column, kind) for column, kind in zip(zip(*rows, strict=True), _EPOCHS.types, strict=True)
-    ]
-    return tables.spark.createDataFrame(pa.table(columns, schema=_EPOCHS))
 
 
 def _judged_epochs(tables: ClusterTables, seen: Seen) -> DataFrame:

@@ -31,7 +31,7 @@ from typing import Any, NamedTuple, Protocol
 
 from kelpie.pipeline.code_version import code_version
 from kelpie.pipeline.storage.changes import Changes, changes
-from kelpie.pipeline.storage.frames import ClusterTables
+from kelpie.pipeline.storage.frames import SMALL_FILES_BYTES, ClusterTables
 from kelpie.pipeline.storage.journal import Journal, Page
 from kelpie.pipeline.storage.lake import Snapshot
 from kelpie.pipeline.storage.parquet import NewFile
@@ -142,6 +142,20 @@ def do(tables: ClusterTables, follower: Follower, work: Work) -> None:
     _mark(tables, follower, page)
 
 
+def leave_state(tables: ClusterTables, follower: Follower) -> None:
+    """If the last round has left nothing for the next one, makes the tables once more, and leaves it.
+
+    Afterwards, the inputs may lose old rows: the next round does not need them.
+    """
+    journal = Journal(tables.lake, _application(follower, tables.cluster))
+    page = journal.newest()
+    if page is None or page.progress["has_state"]:
+        return
+    journal.finish()
+    now = {name: tables.lake.snapshot(STORED[name], tables.cluster) for name in follower.inputs}
+    do(tables, follower, Work(journal, page.number + 1, page.progress, now, _number(now)))
+
+
 def _step(tables: ClusterTables, follower: Follower, work: Work) -> Round | None:
     last = work.last
     if last is None or not last["has_state"] or last["code"] != code_version().hex():
@@ -153,6 +167,8 @@ def _step(tables: ClusterTables, follower: Follower, work: Work) -> Round | None
         if changed is None or _size(changed.went) > _MOST_GONE * _size(now.files):
             return None
         inputs[name] = Input(now, changed)
+    if sum(_size(each.changes.went) for each in inputs.values()) <= SMALL_FILES_BYTES:
+        tables = tables.for_rows(sum(each.changes.rows for each in inputs.values()))
     return follower.step(tables, inputs, last["position"])
 
 

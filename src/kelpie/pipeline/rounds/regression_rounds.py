@@ -11,20 +11,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - everyone who knows Spark knows F.
 
+from kelpie.pipeline.ordering import MOST_ROWS
 from kelpie.pipeline.rounds.following import Input, Round
-from kelpie.pipeline.storage.frames import ClusterTables
+from kelpie.pipeline.rounds.seen import is_behind, read_on
+from kelpie.pipeline.rounds.thinning import for_regressions
+from kelpie.pipeline.storage.frames import ClusterTables, stored_names
 from kelpie.pipeline.storage.lake import Snapshot, quoted
 from kelpie.pipeline.storage.typed_data import read, written
 from kelpie.pipeline.tables import STORED
 from kelpie.pipeline.tables.state import WHY
-from kelpie.pipeline.transforms.positions import LAST, carried_positions, regressions
+from kelpie.pipeline.transforms.positions import BACK, LAST, carried_positions, regressions
 
 TIMELINE, REGRESSION, CARRIED = "commit_timeline", "offset_regression", "carried_position"
 _POSITION = ["group", "topic", "partition", "offsets_partition"]
+_PLACE = ["offsets_partition", "log_offset"]
 _OPEN = "regained IS NULL"
 
 
@@ -50,7 +55,7 @@ class RegressionRounds:
         rows = made.toArrow()
         return Round(
             {REGRESSION: _written(tables, rows), CARRIED: _state(tables, timeline)},
-            written(Position(_ends({}, tables, files))),
+            written(Position(read_on({}, tables.columns_of(TIMELINE, files, _PLACE)))),
             anew=(*self.outputs, *self.state),
         )
 
@@ -59,16 +64,16 @@ class RegressionRounds:
         if not of.changes:
             return Round({}, position)
         before = read(Position, position)
-        new = tables.frame_of(TIMELINE, of.changes.came)
+        tables, new, places = _new(tables, of)
+        after = read_on(before.ends, places)
         again: set[str] = set()
         if of.changes.went:
             went = tables.frame_of(TIMELINE, of.changes.went)
             lost = went.exceptAll(new).select("group").distinct()
             again |= {row["group"] for row in lost.collect()}
             new = new.exceptAll(went)
-        carried = tables.frame_of(CARRIED, tables.lake.snapshot(STORED[CARRIED], tables.cluster).files)
-        after = _ends(before.ends, tables, of.changes.came)
-        again |= _overtaken(tables, of, before, new, carried)
+        carried = tables.frame_of(CARRIED, tables.files_now(CARRIED))
+        again |= _overtaken(places, before, new, carried)
         fed = carried.where(F.col(WHY) != LAST).drop(WHY).unionByName(new)
         # The last row of a position that has no new one stays the last one.
         lasts = carried.where(F.col(WHY) == LAST).drop(WHY)
@@ -87,13 +92,21 @@ class RegressionRounds:
         )
 
 
-def _overtaken(
-    tables: ClusterTables, of: Input, before: Position, new: DataFrame, carried: DataFrame
-) -> set[str]:
+def _new(tables: ClusterTables, of: Input) -> tuple[ClusterTables, DataFrame, pa.Table]:
+    """The new rows, in large rounds all, else without those that change nothing; and the places of all."""
+    if of.changes.went or of.changes.rows > MOST_ROWS:
+        places = tables.columns_of(TIMELINE, of.changes.came, _PLACE)
+        return tables, tables.frame_of(TIMELINE, of.changes.came), places
+    open_ones = tables.columns_of(
+        CARRIED, tables.files_now(CARRIED), [*_POSITION, WHY], pc.field(WHY) == BACK
+    )
+    rows = tables.columns_of(TIMELINE, of.changes.came, stored_names(TIMELINE))
+    return (*tables.of_rows(TIMELINE, for_regressions(rows, open_ones)), rows.select(_PLACE))
+
+
+def _overtaken(places: pa.Table, before: Position, new: DataFrame, carried: DataFrame) -> set[str]:
     """Groups of new rows that come before others of their position."""
-    first = tables.columns_of(TIMELINE, of.changes.came, ["offsets_partition", "log_offset"])
-    lowest = first.group_by("offsets_partition").aggregate([("log_offset", "min")]).to_pylist()
-    if not any(row["log_offset_min"] <= before.ends.get(row["offsets_partition"], -1) for row in lowest):
+    if not is_behind(places, before.ends):
         return set()
     last = carried.where(F.col(WHY) == LAST).select(*_POSITION, F.col("log_offset").alias("last_offset"))
     early = new.join(last, _POSITION).where(F.col("log_offset") <= F.col("last_offset"))
@@ -121,12 +134,3 @@ def _state(tables: ClusterTables, fed: DataFrame, lasts: DataFrame | None = None
         of_last = last.select("cluster", *_POSITION, "newest.*").withColumn(WHY, F.lit(LAST))
         rows = rows.where(F.col(WHY) != LAST).unionByName(of_last)
     return tables.write(STORED[CARRIED], rows)
-
-
-def _ends(before: Mapping[int, int], tables: ClusterTables, files: Any) -> dict[int, int]:
-    places = tables.columns_of(TIMELINE, files, ["offsets_partition", "log_offset"])
-    ends = dict(before)
-    for row in places.group_by("offsets_partition").aggregate([("log_offset", "max")]).to_pylist():
-        partition = row["offsets_partition"]
-        ends[partition] = max(ends.get(partition, -1), row["log_offset_max"])
-    return ends

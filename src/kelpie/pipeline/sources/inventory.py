@@ -7,10 +7,13 @@ modification time; a file that has changed is taken in again. (Of segments of th
 only the new part is read: `segments.files`, `logs.progress`.)
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import pyarrow.compute as pc
+
+from kelpie.evidence.archives import Budget
 from kelpie.evidence.files import EvidenceFile, Search
 from kelpie.evidence.recognition import Kind, recognise
 from kelpie.evidence.unreadable import unreadable
@@ -19,9 +22,12 @@ from kelpie.observations import Unasked
 from kelpie.pipeline.storage.lake import Lake
 from kelpie.pipeline.tables import TABLES
 from kelpie.pipeline.tables.moments import instant, moment
+from kelpie.places import Place
 
 FILES, LAST = TABLES["evidence_file"], TABLES["cluster_snapshot"]
 """`LAST`: the table that a batch fills last. A batch that it has is complete."""
+_DONE_WITH = {Kind.SURVEY, Kind.SCRAPE}
+"""Of these, a run looks only at those that are new. They are most of what a stream finds in a folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +82,45 @@ class FileBatch:
         return [item for item in self.items if kind in item.kinds]
 
 
-def take_inventory(paths: Iterable[Path], search: Search, room: Path) -> Inventory:
-    """All files below the paths, and in archives there. `room`: a folder to unpack archives into."""
+Known = Mapping[tuple[str, int, Instant | None], frozenset[Kind]]
+"""Kinds of files that tables have, by what identifies a file."""
+
+
+def known_files(lake: Lake, cluster: str) -> Known:
+    """Files of batches that are complete, of kinds that a later run has no need to look at again."""
+    done = lake.version_of(LAST, _application(cluster))
+    rows = lake.rows(FILES, cluster, pc.field("batch") <= done).to_pylist()
+    return {
+        (row["path"], row["size"], instant(row["modified"])): frozenset(map(Kind, row["kinds"]))
+        for row in rows
+        if row["modified"] is not None and row["kinds"] and _DONE_WITH.issuperset(row["kinds"])
+    }
+
+
+def look(paths: Iterable[Place], room: Path, known: Known) -> Inventory:
+    """All files below the paths. Those of a store that are known are not opened.
+
+    Each one that is opened costs a request, in every round of a stream.
+    """
+    search = Search(room, Budget(), lambda path, *state: (str(path), *state) in known)
+    return take_inventory(paths, search, room, known)
+
+
+def take_inventory(
+    paths: Iterable[Place], search: Search, room: Path, known: Known | None = None
+) -> Inventory:
+    """All files below the paths, and in archives there. `room`: a folder to unpack archives into.
+
+    `known`: files of a store that were not opened (`Search`).
+    """
     inventory = Inventory()
     for file in search.files(paths):
-        unpacked = room in file.path.parents
+        unpacked = isinstance(file.path, Path) and room in file.path.parents
         path = file.name if unpacked else str(file.path.absolute())
+        kinds = (known or {}).get((path, file.size, file.modified))
+        if kinds and not isinstance(file.path, Path):
+            inventory.items.append(Item(file, path, kinds))
+            continue
         try:
             recognised = recognise(file)
             item = Item(file, path, recognised.kinds, recognised.reason, recognised.encoding)
@@ -98,7 +137,7 @@ def take_inventory(paths: Iterable[Path], search: Search, room: Path) -> Invento
 
 def plan(lake: Lake, cluster: str, inventory: Inventory) -> list[FileBatch]:
     """The batches to do: those that a killed run began, then one with the new files."""
-    application = f"kelpie evidence of {cluster}"
+    application = _application(cluster)
     ledger = _ledger(lake, cluster)
     newest = max(ledger.values(), default=0)
     done = max(0, lake.version_of(LAST, application))
@@ -112,6 +151,10 @@ def plan(lake: Lake, cluster: str, inventory: Inventory) -> list[FileBatch]:
         rows = [item.row(cluster, newest + 1) for item in new]
         lake.append_rows(FILES, cluster, rows, application=application, version=newest + 1)
     return batches
+
+
+def _application(cluster: str) -> str:
+    return f"kelpie evidence of {cluster}"
 
 
 def _ledger(lake: Lake, cluster: str) -> dict[tuple[str, int, Instant | None], int]:

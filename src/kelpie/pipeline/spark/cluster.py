@@ -10,7 +10,7 @@ import socket
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from kelpie.pipeline.spark.preflight import ExecutorCheck, check_executor
 from kelpie.pipeline.spark.shipping import needed_for
 from kelpie.pipeline.spark.spark_errors import ClusterFault
-from kelpie.places import Place
+from kelpie.places import Place, place_of
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -85,7 +85,7 @@ def reach(master: str) -> None:
 
 def check(
     context: "SparkContext",
-    sources: Iterable[Path],
+    sources: Sequence[Place],
     folder: Place,
     *,
     patience_s: float = PATIENCE_S,
@@ -98,7 +98,7 @@ def check(
     files = [sample for source in sources for sample in islice(_samples(source), _SAMPLES)]
     with _mark(folder) as mark:
         tasks = context.defaultParallelism * 2
-        ask = partial(check_executor, needed_for([folder]), files, str(folder), mark)
+        ask = partial(check_executor, needed_for([folder, *sources]), files, str(folder), mark)
         checks: list[ExecutorCheck] = context.parallelize(range(tasks), tasks).map(lambda _: ask()).collect()
     judge(checks, context.master)
 
@@ -123,16 +123,16 @@ def judge(checks: Sequence[ExecutorCheck], master: str | None) -> None:
         )
 
 
-def is_readable(path: str | Path) -> bool:
+def is_readable(path: str | Place) -> bool:
     """Whether the driver's machine can read a file."""
     try:
-        with open(path, "rb"):
+        with place_of(str(path)).open("rb"):
             return True
     except OSError:
         return False
 
 
-def unseen(path: str | Path, reason: str) -> ClusterFault:
+def unseen(path: str | Place, reason: str) -> ClusterFault:
     """The fault of an executor that joined after the check and lacks the file system."""
     return ClusterFault(
         f"A task cannot read {path}, and this machine can: {reason.rstrip('.')}. Evidence must be on a file "
@@ -169,7 +169,12 @@ def _await_executors(context: "SparkContext", patience_s: float) -> None:
         time.sleep(0.1)
 
 
-def _samples(source: Path) -> Iterator[tuple[str, int]]:
+def _samples(source: Place) -> Iterator[tuple[str, int]]:
+    if not isinstance(source, Path):
+        found = source.stat()
+        files = source.files() if found.is_folder else [(source, found)]
+        yield from ((str(path), entry.st_size) for path, entry in files)
+        return
     if source.is_file():
         yield str(source.absolute()), source.stat().st_size
     for folder, _, names in os.walk(source.absolute()):

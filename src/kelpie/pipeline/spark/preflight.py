@@ -54,11 +54,13 @@ def _lacks(name: str) -> str:
 
 
 def _cannot_read(path: str, size: int) -> str:
+    from kelpie.places import place_of  # noqa: PLC0415 - it needs no more than Python, for paths.
+
     try:
-        with open(path, "rb") as file:
+        with place_of(path).open("rb") as file:
             actual = file.seek(0, os.SEEK_END)
-    except OSError as error:
-        return (error.strerror or str(error)).lower()
+    except (OSError, ImportError) as error:
+        return (getattr(error, "strerror", None) or str(error)).lower()
     return "" if actual >= size else f"another file is there, of {actual} bytes"
 
 

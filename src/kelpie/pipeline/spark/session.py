@@ -13,6 +13,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
+from weakref import WeakKeyDictionary
 
 from pyspark import SparkConf, SparkContext
 
@@ -48,6 +49,8 @@ _SETTINGS = {
     # Files are named one by one, from the log of their table: Spark needs no job to list them.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
     "spark.ui.showConsoleProgress": "false",
+    # For each column that Python names, PySpark would tell Java the line of code: a tenth of small runs.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
     # Spark's pages, event logs and plans show settings and options. Its own patterns know nothing of JAAS,
     # which holds a password, and hide of options only addresses.
     "spark.redaction.regex": _HIDDEN,
@@ -69,12 +72,13 @@ _DELTA = {
     # Tasks that read the log of a table. The default of 50 costs more than reading a small log.
     "spark.databricks.delta.snapshotPartitions": "2",
 }
+_CODE = "spark.sql.codegen.factoryMode"
 _BRIEF_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData -XX:ReservedCodeCacheSize=240m"
 _BRIEF = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     # Nor for single expressions: to compile one, Spark looks for some names in all of its 250 jars.
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    _CODE: "NO_CODEGEN",
     # Filters that follow from others: to look for them takes longer than they save.
     "spark.sql.constraintPropagation.enabled": "false",
     "spark.sql.shuffle.partitions": "2",
@@ -83,6 +87,9 @@ _BRIEF = {
 half the time, but long queries take longer."""
 
 
+_FOR_FEW_ROWS: "WeakKeyDictionary[SparkSession, SparkSession]" = WeakKeyDictionary()
+_NAMES_IN_JAVA = ("functions", "org.apache.spark.sql.functions", "PythonUtils")
+"""PySpark asks for one of them with each column, and Java would look into its 250 jars each time."""
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
 """spark-submit sets this for the Python process that it starts."""
 _SHIPPED = "spark.submit.pyFiles"
@@ -94,6 +101,29 @@ def submitted_to() -> str | None:
         return None
     SparkContext._ensure_initialized()  # The settings are in Java.
     return SparkConf().get("spark.master", "local[*]")
+
+
+def for_few_rows(spark: "SparkSession") -> "SparkSession":
+    """A session beside this one in which Spark generates no code: for queries over few rows.
+
+    Code differs with the numbers in a query, so each round would compile its queries anew: that takes longer
+    than they do. A session that is like that already is returned.
+    """
+    if is_for_few_rows(spark):
+        return spark
+    if spark not in _FOR_FEW_ROWS:
+        session = spark.newSession()
+        own = {name: value for name, value in spark.conf.getAll.items() if name.startswith("spark.sql.")}
+        for name, value in (own | _BRIEF).items():
+            if session.conf.isModifiable(name):
+                session.conf.set(name, value)
+        _FOR_FEW_ROWS[spark] = session
+    return _FOR_FEW_ROWS[spark]
+
+
+def is_for_few_rows(spark: "SparkSession") -> bool:
+    """Whether this is such a session, or one for a run over little input."""
+    return spark.conf.get(_CODE, None) == _BRIEF[_CODE]
 
 
 def spark_home() -> Path:
@@ -182,7 +212,10 @@ def open_session(
         _share_credentials(context)
     if not local and shipping.ZIP not in conf.get(_SHIPPED, ""):
         context.addPyFile(str(shipping.package()))
-    return SparkSession.builder.getOrCreate()
+    session = SparkSession.builder.getOrCreate()
+    for name in _NAMES_IN_JAVA:
+        setattr(session._jvm, name, getattr(session._jvm, name))
+    return session
 
 
 def uses_s3(places: Sequence[Place]) -> bool:

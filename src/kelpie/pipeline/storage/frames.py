@@ -8,16 +8,18 @@ import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - everyone who knows Spark knows F.
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from kelpie.pipeline.spark.session import for_few_rows, is_for_few_rows
 from kelpie.pipeline.storage.lake import STAGING, UNFINISHED, Lake
 from kelpie.pipeline.storage.parquet import NewFile, below, declared, described, place, readable, write_rows
 from kelpie.pipeline.tables import STORED, TABLES, LakeTable
@@ -70,20 +72,69 @@ class ClusterTables:
         if not files:
             return empty(self.spark, table.spark_schema)
         stored = StructType([field for field in table.spark_schema if field.name != CLUSTER])
-        if sum(file.stat().st_size for file in files) <= SMALL_FILES_BYTES:
-            held = pa.schema([field for field in table.schema if field.name != CLUSTER])
-            tables = [declared(pq.read_table(readable(file), partitioning=None), table, {}) for file in files]
-            rows = pa.concat_tables([each.cast(held) for each in tables])
+        rows = self._few_rows(table, files)
+        if rows is not None:
             frame = self.spark.createDataFrame(rows, stored).coalesce(1)
         else:
             frame = self.spark.read.schema(stored).parquet(*map(literal_path, files))
         return frame.withColumn(CLUSTER, F.lit(self.cluster)).select(*table.spark_schema.names)
 
-    def columns_of(self, name: str, files: Sequence[Place], columns: Sequence[str]) -> pa.Table:
-        """Some columns of these files, in memory: for numbers, or for little state."""
+    def rows_now(self, name: str) -> pa.Table:
+        """All rows of a table, in memory: of one that rounds keep, or that is small."""
+        return self.columns_of(name, self.files_now(name), stored_names(name))
+
+    def for_rows(self, count: int) -> "ClusterTables":
+        """The same tables, for queries over so many rows."""
+        return self if count > SMALL_ROWS else replace(self, spark=for_few_rows(self.spark))
+
+    def of_rows(self, name: str, rows: pa.Table) -> tuple["ClusterTables", DataFrame]:
+        """Rows of a table that are in memory, as a frame; and these tables in a session for so many rows."""
+        few = self.for_rows(rows.num_rows)
+        table = STORED[name]
+        whole = rows.append_column(CLUSTER, pa.array([self.cluster] * rows.num_rows, pa.string()))
+        frame = few.spark.createDataFrame(
+            whole.select(table.schema.names).cast(table.schema), table.spark_schema
+        )
+        return few, frame.coalesce(1) if few is not self else frame
+
+    def settled(self, rows: DataFrame) -> DataFrame:
+        """Rows that several queries use, made once.
+
+        Few ones are in memory: Spark analyses the whole plan of a frame with each step on it, and for few
+        rows that takes longer than to make them. `unpersist` gives many ones up.
+        """
+        if is_for_few_rows(self.spark):
+            return self.spark.createDataFrame(rows.toArrow(), rows.schema).coalesce(1)
+        return rows.persist()
+
+    def _few_rows(self, table: LakeTable, files: Sequence[Place]) -> pa.Table | None:
+        """The rows of these files, without the cluster; None: they are too many for one task."""
+        if sum(file.stat().st_size for file in files) > SMALL_FILES_BYTES:
+            return None
+        held = pa.schema([field for field in table.schema if field.name != CLUSTER])
+        tables = [pq.read_table(readable(file), partitioning=None) for file in files]
+        if sum(each.num_rows for each in tables) > SMALL_ROWS:
+            return None
+        return pa.concat_tables([declared(each, table, {}).cast(held) for each in tables])
+
+    def files_now(self, name: str) -> tuple[Place, ...]:
+        """The files of any table, also of those that rounds keep."""
+        return self.lake.snapshot(STORED[name], self.cluster).files
+
+    def new_rows(self, name: str, files: Sequence[NewFile]) -> DataFrame:
+        """The rows of files that no commit names yet."""
+        folder = self.lake.path(STORED[name])
+        return self.frame_of(name, [folder / file.path for file in files])
+
+    def columns_of(
+        self, name: str, files: Sequence[Place], columns: Sequence[str], where: pc.Expression | None = None
+    ) -> pa.Table:
+        """Some columns of these files, in memory: for numbers, for little state, or for few rows."""
         held = pa.schema([STORED[name].schema.field(column) for column in columns])
-        some = [pq.read_table(readable(file), columns=list(columns), partitioning=None) for file in files]
-        read = [each.cast(held) for each in some]
+        read = []
+        for file in files:
+            rows = pq.read_table(readable(file), columns=list(columns), partitioning=None).cast(held)
+            read.append(rows if where is None else rows.filter(where))
         return pa.concat_tables(read) if read else held.empty_table()
 
     def _in_memory(self, table: LakeTable) -> DataFrame:
@@ -154,6 +205,11 @@ def table_frame(spark: SparkSession, lake: Lake, table: LakeTable) -> DataFrame:
         return empty(spark, table.spark_schema)
     reader = spark.read.schema(table.spark_schema).option("basePath", literal_path(lake.path(table)))
     return reader.parquet(*map(literal_path, files)).select(*table.spark_schema.names)
+
+
+def stored_names(name: str) -> list[str]:
+    """The columns of a table that its files hold."""
+    return [column.name for column in STORED[name].in_files]
 
 
 def empty(spark: SparkSession, schema: StructType) -> DataFrame:

@@ -12,9 +12,9 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import timedelta
+from datetime import date, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,8 +23,12 @@ from deltalake.exceptions import CommitFailedError, TableNotFoundError
 from deltalake.schema import Field, Schema
 from deltalake.transaction import AddAction
 
+from kelpie.pipeline.storage.exchange import DRAFT as PAGE
+from kelpie.pipeline.storage.exchange import exchange
+from kelpie.pipeline.storage.floors import floor_of, split, trimmed
 from kelpie.pipeline.storage.parquet import NewFile, write_rows
 from kelpie.pipeline.tables import STORED, LakeTable
+from kelpie.pipeline.tables.lifetimes import ends, young_in_sql
 from kelpie.pipeline.tables.table import CLUSTER
 from kelpie.places import Place
 from kelpie.places.credentials import s3_settings
@@ -33,6 +37,8 @@ from kelpie.places.stores import UNNAMED
 
 if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
+
+T = TypeVar("T")
 
 _SETTINGS = {
     "delta.checkpointInterval": "50",
@@ -45,11 +51,12 @@ _PARTITION = f"partition.{CLUSTER}"
 UNFINISHED, STAGING, BATCHES = "_written-", "_staging", "_batches"
 """Names of folders: files that Spark is writing, rows that several tables share, the journal."""
 DRAFT = "draft-"
-_LEFT = (f"*/*/{UNFINISHED}*", f"{STAGING}/*", f"{BATCHES}/*/{DRAFT}*")
+_LEFT = (f"*/*/{UNFINISHED}*", f"{STAGING}/*", f"{BATCHES}/*/{DRAFT}*", f"*/*/_delta_log/{PAGE}*")
 """What killed runs leave, beside files of tables that no commit names."""
-_LEFT_ON_HDFS = ("*/*/_delta_log/.*.tmp.*", f"_*/*/{UNNAMED}*")
+_LEFT_ON_HDFS = ("*/*/_delta_log/.*.tmp.*", f"*/*/_delta_log/{UNNAMED}*", f"_*/*/{UNNAMED}*")
 """There a commit, too, is a file that gets its name when it is complete."""
 _MADE = "kelpie tables of "
+_DERIVED = ("silver", "gold")
 _SMALL = 32 * 1024 * 1024
 _ATTEMPTS = 5
 _NOT_IN_IDS, _LONGEST_NAME = re.compile(r"[^A-Za-z0-9._-]"), 200
@@ -120,26 +127,53 @@ class Lake:
         version = self.open(table).transaction_version(application)
         return -1 if version is None else version
 
+    def floor(self, table: LakeTable, cluster: str) -> date | None:
+        """The day before which a table is closed (`floors`)."""
+        return floor_of(self.open(table), cluster)
+
     def add(self, table: LakeTable, files: Sequence[NewFile], *, application: str, version: int) -> bool:
         """Commits the files of one batch. Returns False, and does nothing, if the table has the batch."""
-        delta = self.open(table)
-        known = delta.transaction_version(application)
-        if known is not None and known >= version:
-            return False
-        _write(delta, table, files, [Transaction(application, version)], mode="append")
-        return True
+
+        def add(delta: DeltaTable) -> bool:
+            known = delta.transaction_version(application)
+            if known is not None and known >= version:
+                return False
+            floor = floor_of(delta, files[0].cluster) if files and ends(table) else None
+            fresh = files if floor is None else trimmed(table, self.path(table), files, floor)
+            _write(delta, table, fresh, [Transaction(application, version)], mode="append")
+            return True
+
+        return self._change(table, add)
 
     def renew(
         self, table: LakeTable, cluster: str, files: Sequence[NewFile], *, application: str, version: int
     ) -> bool:
-        """Replaces all rows of a cluster by those of a batch, in one commit. Returns False as `add` does."""
-        delta = self.open(table)
-        known = delta.transaction_version(application)
-        if known is not None and known >= version:
-            return False
-        mark, filters = Transaction(application, version), [(CLUSTER, "=", cluster)]
-        _write(delta, table, files, [mark], mode="overwrite", partition_filters=filters)
-        return True
+        """Replaces all rows of a cluster by those of a batch, in one commit. Returns False as `add` does.
+
+        Rows that the floor protects stay.
+        """
+
+        def renew(delta: DeltaTable) -> bool:
+            known = delta.transaction_version(application)
+            if known is not None and known >= version:
+                return False
+            self._replace_open(delta, table, cluster, files, Transaction(application, version))
+            return True
+
+        return self._change(table, renew)
+
+    def _replace_open(
+        self, delta: DeltaTable, table: LakeTable, cluster: str, files: Sequence[NewFile], mark: Transaction
+    ) -> None:
+        floor = floor_of(delta, cluster) if ends(table) else None
+        if floor is None:
+            filters = [(CLUSTER, "=", cluster)]
+            _write(delta, table, files, [mark], mode="overwrite", partition_filters=filters)
+            return
+        folder = self.path(table)
+        out, stay = split(delta, folder, table, cluster, floor)
+        stay += trimmed(table, folder, files, floor)
+        exchange(delta, folder, remove=out, add=stay, marks=[mark])
 
     def append_rows(
         self,
@@ -162,8 +196,7 @@ class Lake:
         `made_of`: the number of the inputs that the rows were made of (`derived`); the table's log keeps it.
         """
         mark = Transaction(_MADE + cluster, made_of)
-        filters = [(CLUSTER, "=", cluster)]
-        _write(self.open(table), table, files, [mark], mode="overwrite", partition_filters=filters)
+        self._change(table, lambda delta: self._replace_open(delta, table, cluster, files, mark))
 
     def replace_parts(
         self,
@@ -181,12 +214,15 @@ class Lake:
         """
         marks = [Transaction(f"{_MADE}{cluster}: {name}", number) for name, number in made_of.items()]
         filters = [(CLUSTER, "=", cluster), *((name, "in", list(values)) for name, values in parts.items())]
-        _write(self.open(table), table, files, marks, mode="overwrite", partition_filters=filters)
+        self._change(
+            table,
+            lambda delta: _write(delta, table, files, marks, mode="overwrite", partition_filters=filters),
+        )
 
     def mark(self, table: LakeTable, cluster: str, *, made_of: int) -> None:
         """Notes the number of the inputs, as `replace` does, and leaves all rows."""
-        delta = self.open(table)
-        _write(delta, table, (), [Transaction(_MADE + cluster, made_of)], mode="append")
+        mark = Transaction(_MADE + cluster, made_of)
+        self._change(table, lambda delta: _write(delta, table, (), [mark], mode="append"))
 
     def made_of(self, table: LakeTable, cluster: str, part: str | None = None) -> int | None:
         """The number that the last `replace` of this cluster's rows, or of a part of them, was given."""
@@ -201,8 +237,14 @@ class Lake:
         return {part: delta.transaction_version(name) for part, name in names.items()}
 
     def delete(self, table: LakeTable, cluster: str, where: str) -> None:
-        """Deletes rows of a cluster that meet a condition in SQL; rewrites only files with such rows."""
+        """Deletes rows of a cluster that meet a condition in SQL; rewrites only files with such rows.
+
+        Rows of derived tables that the floor protects stay.
+        """
         condition = f"{CLUSTER} = {quoted(cluster)} AND ({where})"
+        if table.layer in _DERIVED and ends(table):
+            floor = floor_of(self.open(table), cluster)
+            condition += f" AND {young_in_sql(table, floor)}" if floor is not None else ""
         self._change(table, lambda delta: delta.delete(condition, writer_properties=_writing(table)))
 
     def update(self, table: LakeTable, cluster: str, where: str, values: Mapping[str, str]) -> None:
@@ -213,15 +255,15 @@ class Lake:
             table, lambda delta: delta.update(updates, predicate=condition, writer_properties=_writing(table))
         )
 
-    def _change(self, table: LakeTable, change: Callable[[DeltaTable], object]) -> None:
+    def _change(self, table: LakeTable, change: Callable[[DeltaTable], T]) -> T:
+        """Makes a change once more if another commit came between: it may have added or taken out rows."""
         for left in reversed(range(_ATTEMPTS)):
             try:
-                change(self.open(table))
-            except CommitFailedError:  # Another commit has added rows, which may meet the condition.
+                return change(self.open(table))
+            except CommitFailedError:
                 if not left:
                     raise
-            else:
-                return
+        raise AssertionError("there was no attempt")
 
     def files(self, table: LakeTable, cluster: str) -> list[Place]:
         """The files that hold the rows of a cluster."""

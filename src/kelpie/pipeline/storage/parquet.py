@@ -56,6 +56,8 @@ class Writer:
     folder: Place
     cluster: str
     within: Mapping[str, str] = field(default_factory=dict)
+    as_stored: bool = False
+    """Its rows are of a table: Spark, which wrote them, may have left out what is required."""
     _waiting: list[pa.Table] = field(default_factory=list)
     _waiting_rows: int = 0
     _open: pq.ParquetWriter | None = None
@@ -70,7 +72,7 @@ class Writer:
     def write(self, rows: pa.Table, constants: Mapping[str, object]) -> None:
         """`constants`: values of columns that `rows` lack; others are null."""
         if rows.num_rows:
-            self._waiting.append(declared(rows, self.table, constants))
+            self._waiting.append(declared(rows, self.table, constants, as_stored=self.as_stored))
             self._waiting_rows += rows.num_rows
         if self._waiting_rows >= ROWS_AT_ONCE:
             self._flush()
@@ -200,7 +202,9 @@ def _settings(table: LakeTable) -> dict[str, Any]:
     }
 
 
-def declared(rows: pa.Table, table: LakeTable, constants: Mapping[str, object]) -> pa.Table:
+def declared(
+    rows: pa.Table, table: LakeTable, constants: Mapping[str, object], *, as_stored: bool = False
+) -> pa.Table:
     """`rows` with all columns of a file. `constants`: values of columns that `rows` lack; others are null."""
     arrays, fields = [], []
     for column in table.in_files:
@@ -210,7 +214,7 @@ def declared(rows: pa.Table, table: LakeTable, constants: Mapping[str, object]) 
             array = _repeated(constants.get(column.name), column.type, rows.num_rows)
         arrays.append(array)
         # A column that is never null needs no bit per row for that.
-        fields.append(pa.field(column.name, array.type, nullable=not column.required))
+        fields.append(pa.field(column.name, array.type, nullable=as_stored or not column.required))
     return pa.table(arrays, schema=pa.schema(fields))
 
 

@@ -15,7 +15,7 @@ GROUP_HEALTH = _table(
     "One row per group: how it stands at the end of what is known.",
     ("group",),
     _GROUP,
-    required("at", MOMENT, "the end of what is known"),
+    required("at", MOMENT, "the end of what is known of it, and of the cluster as a whole"),
     Column("offsets_partition", INT, "where it lives"),
     Column("state", STRING, "as described last"),
     Column("members", INT, "how many members"),

@@ -38,7 +38,10 @@ class DayTables:
         return self._lake.files_by(TABLES[table], self._cluster, DAY)
 
     def _due(self, table: str, part: str, numbers: Numbers) -> Numbers:
-        """The days whose rows were made of something else."""
+        """The days whose rows were made of something else. Days before the floor stay as they are."""
+        floor = self._lake.floor(TABLES[table], self._cluster)
+        if floor is not None:
+            numbers = {day: number for day, number in numbers.items() if day >= str(floor)}
         names = {day: f"{part} {day}" for day in numbers}
         made = self._lake.numbers(TABLES[table], self._cluster, names.values())
         return {day: number for day, number in numbers.items() if made[names[day]] != number}

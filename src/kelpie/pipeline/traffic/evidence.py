@@ -11,7 +11,7 @@ commit_timeline, each once, and write what counts for each day into a folder of 
 import hashlib
 import uuid
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import numpy as np
@@ -65,7 +65,12 @@ def places(files: Iterable[str]) -> pa.Table:
 
 
 def split_commits(file: str, by_day: dict[str, pa.Table], folder: str) -> None:
-    """Writes those commits of a file of commit_timeline that say something of the places of a day."""
+    """Writes those commits of a file of commit_timeline that say something of the places of a day.
+
+    The names of what it writes are made of that of the file: Spark runs a task again when its executor is
+    lost, and may not know that the first attempt had ended.
+    """
+    name = f"{hashlib.sha256(file.encode()).hexdigest()[:32]}.parquet"
     pairs = {day: _pairs(table) for day, table in by_day.items()}
     numbers = {
         place: number for number, place in enumerate({place for day in pairs.values() for place in day})
@@ -79,14 +84,15 @@ def split_commits(file: str, by_day: dict[str, pa.Table], folder: str) -> None:
         for commits in batches([file], [*_POSITION, *_COMMIT], ["group", "topic"]):
             for day, rows in _of_days(commits, numbers, spans):
                 if day not in writers:
-                    path = place_of(folder).joinpath(COMMITS, f"{DAY}={day}", f"{uuid.uuid4()}.parquet")
-                    here = unfinished(path)
+                    path = place_of(folder).joinpath(COMMITS, f"{DAY}={day}", name)
+                    here = unfinished(path.with_name(f"{uuid.uuid4()}.parquet"))
                     here.parent.mkdir(parents=True, exist_ok=True)
                     written.append((here, path))
                     writers[day] = opened.enter_context(pq.ParquetWriter(here, EVIDENCE, compression="zstd"))
                 writers[day].write_table(rows)
     for here, path in written:
-        give_name(here, path)
+        with suppress(FileExistsError):  # Of another attempt, with the same rows.
+            give_name(here, path)
 
 
 def _spans(places: pa.Table, own: list[int], count: int) -> tuple[Numbers, Numbers]:

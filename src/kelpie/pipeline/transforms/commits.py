@@ -129,6 +129,8 @@ def carried_commits(commits: DataFrame, markers: DataFrame, epochs: Epochs, why:
     settled = last.select(*_IN_LOG, "last.*").where(
         reduce(or_, (F.col(name).isNotNull() for name in _COMPARED))
     )
+    # Its transaction has ended, and the marker that says so is not read again.
+    settled = settled.withColumn("is_transactional", F.lit(False))
     return (
         settled.select(*commits.columns, F.lit(SETTLED).alias(why))
         .unionByName(pending.withColumn(why, F.lit(PENDING)))

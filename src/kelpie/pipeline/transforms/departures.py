@@ -14,6 +14,8 @@ _LEFT, _EXPIRED, _FENCED = "broker: member-left", "broker: member-expired", "bro
 _PAUSED = "poll-interval-exceeded"
 _POLL_INTERVAL = r"(?i)poll timeout has expired"
 _RIGHT_BEFORE_MS = 5_000
+DEPARTURE_KINDS = (_LEFT, _EXPIRED, _FENCED, _PAUSED)
+"""The kinds of lines that are read here."""
 
 
 def departures(log_events: DataFrame) -> DataFrame:

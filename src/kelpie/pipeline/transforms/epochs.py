@@ -11,6 +11,7 @@ from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -45,6 +46,8 @@ EPOCH = pa.schema(
         "roster": ROSTER,
     }
 )
+_TYPES = list(map(int, CONSUMER_GROUP_TYPES))
+_GROUP = ["cluster", "group"]
 _NEEDED = ["cluster", "group", "offsets_partition", "log_offset", *ENTRY_COLUMNS]
 
 Row = dict[str, Any]
@@ -52,11 +55,20 @@ Row = dict[str, Any]
 
 def epochs(records: DataFrame) -> DataFrame:
     """Rows of the schema EPOCH: one per epoch, and one per removal of a group. `records`: each once."""
-    of_consumer_groups = records.where(F.col("key_type").isin(*map(int, CONSUMER_GROUP_TYPES))).select(
-        *_NEEDED
-    )
-    return of_consumer_groups.groupBy("cluster", "group").applyInArrow(
+    of_consumer_groups = records.where(F.col("key_type").isin(*_TYPES)).select(*_NEEDED)
+    return of_consumer_groups.groupBy(*_GROUP).applyInArrow(
         _of_group, from_arrow_schema(EPOCH, prefer_timestamp_ntz=False)
+    )
+
+
+def epochs_here(records: pa.Table) -> pa.Table:
+    """The same for few records, in this process: the start of a Python process of Spark's takes longer."""
+    of_consumer_groups = records.filter(pc.field("key_type").isin(_TYPES)).select(_NEEDED)
+    places: dict[tuple[str, str], list[int]] = {}
+    for place, row in enumerate(of_consumer_groups.select(_GROUP).to_pylist()):
+        places.setdefault((row["cluster"], row["group"]), []).append(place)
+    return pa.concat_tables(
+        [EPOCH.empty_table(), *(_of_group(of_consumer_groups.take(each)) for each in places.values())]
     )
 
 

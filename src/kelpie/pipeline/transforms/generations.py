@@ -17,14 +17,26 @@ from kelpie.pipeline.transforms.epochs import epochs
 CLASSIC, CONSUMER = "classic", "consumer"
 _CLASSIC_TYPE = 2
 _GROUP = ["cluster", "group"]
-_TOPIC_ID = "topic-id"
+TOPIC_ID = "topic-id"
 
 
-def generations(group_metadata: DataFrame, commits: DataFrame, snapshot: DataFrame) -> DataFrame:
-    """Rows of group_generation. `snapshot` may have the names of topics that assignments name by id."""
-    records = once(group_metadata)
+def generations(
+    group_metadata: DataFrame, commits: DataFrame, snapshot: DataFrame, epochs_known: DataFrame | None = None
+) -> DataFrame:
+    """Rows of group_generation. `snapshot` may have the names of topics that assignments name by id.
+
+    `epochs_known`: where leader epochs began, if `group_metadata` has the rows of some groups only.
+    """
+    records = once(group_metadata, epochs_known)
+    return generations_of(records, epochs(records), commits, snapshot)
+
+
+def generations_of(
+    records: DataFrame, epochs: DataFrame, commits: DataFrame, snapshot: DataFrame
+) -> DataFrame:
+    """The same of records that come once each, and of the `epochs` that they tell."""
     classic = _classic(dated(records.where(F.col("key_type") == _CLASSIC_TYPE), commits))
-    newer = _named(epochs(records), snapshot).withColumn("kind", F.lit(CONSUMER))
+    newer = _named(epochs, snapshot).withColumn("kind", F.lit(CONSUMER))
     return _lives(classic.unionByName(newer, allowMissingColumns=True)).select(
         *_GROUP,
         "incarnation",
@@ -100,7 +112,7 @@ def _named(epochs: DataFrame, snapshot: DataFrame) -> DataFrame:
     """With names of topics instead of ids, where the snapshot has both."""
     shown = F.translate("body", "+/=", "-_")
     topic_ids = (
-        snapshot.where(F.col("kind") == _TOPIC_ID).select("cluster", shown.alias("id"), "topic").distinct()
+        snapshot.where(F.col("kind") == TOPIC_ID).select("cluster", shown.alias("id"), "topic").distinct()
     )
     names = topic_ids.groupBy("cluster").agg(
         F.map_from_entries(F.collect_list(F.struct("id", "topic"))).alias("names")

@@ -29,26 +29,38 @@ def during(
     be near the usual length of an interval: longer ones are multiplied, shorter ones meet too many samples.
     `short_s`: where most are far shorter than some, those get buckets of this width, and samples both kinds.
     """
+    numbered, spread, place = in_buckets(
+        samples, intervals, keys, last=last, width_s=width_s, short_s=short_s
+    )
+    joined = numbered.join(spread.hint("SHUFFLE_HASH"), place)
+    inside = (F.col("at") >= F.col("began")) & (F.col("ended").isNull() | (F.col("at") < F.col("ended")))
+    return joined.where(inside).drop(*place[len(keys) :])
+
+
+def in_buckets(
+    samples: DataFrame,
+    intervals: DataFrame,
+    keys: Sequence[str],
+    *,
+    last: Column,
+    width_s: int = HOUR_S,
+    short_s: int | None = None,
+) -> tuple[DataFrame, DataFrame, list[str]]:
+    """Both sides of the join of `during`, and the columns that they have in common."""
     end = F.coalesce(
         F.unix_micros("ended") - 1, F.unix_micros(last)
     )  # The end itself is in the next interval.
     if short_s is None:
-        buckets = [_BUCKET]
-        touched = F.explode(_touched(end, width_s))
-        spread = intervals.withColumn(_BUCKET, touched)
+        spread = intervals.withColumn(_BUCKET, F.explode(_touched(end, width_s)))
         numbered = samples.withColumn(_BUCKET, _number(F.unix_micros("at"), width_s))
-    else:
-        buckets = [_BUCKET, _WIDTH]
-        is_short = end - F.unix_micros("began") < short_s * 1_000_000
-        touched = F.when(is_short, _touched(end, short_s)).otherwise(_touched(end, width_s))
-        width = F.when(is_short, F.lit(short_s)).otherwise(F.lit(width_s))
-        spread = intervals.withColumn(_WIDTH, width).withColumn(_BUCKET, F.explode(touched))
-        numbered = samples.withColumn(_WIDTH, F.explode(F.array(F.lit(short_s), F.lit(width_s)))).withColumn(
-            _BUCKET, _number(F.unix_micros("at"), F.col(_WIDTH))
-        )
-    joined = numbered.join(spread.hint("SHUFFLE_HASH"), [*keys, *buckets])
-    inside = (F.col("at") >= F.col("began")) & (F.col("ended").isNull() | (F.col("at") < F.col("ended")))
-    return joined.where(inside).drop(*buckets)
+        return numbered, spread, [*keys, _BUCKET]
+    is_short = end - F.unix_micros("began") < short_s * 1_000_000
+    touched = F.when(is_short, _touched(end, short_s)).otherwise(_touched(end, width_s))
+    width = F.when(is_short, F.lit(short_s)).otherwise(F.lit(width_s))
+    spread = intervals.withColumn(_WIDTH, width).withColumn(_BUCKET, F.explode(touched))
+    both = samples.withColumn(_WIDTH, F.explode(F.array(F.lit(short_s), F.lit(width_s))))
+    numbered = both.withColumn(_BUCKET, _number(F.unix_micros("at"), F.col(_WIDTH)))
+    return numbered, spread, [*keys, _BUCKET, _WIDTH]
 
 
 def _touched(end: Column, width_s: int) -> Column:

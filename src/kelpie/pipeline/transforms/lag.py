@@ -28,12 +28,8 @@ def ends(snapshot: DataFrame) -> DataFrame:
         number("latest").alias("end_offset"),
         number("stable").alias("stable_offset"),
     ).where(F.col("end_offset").isNotNull())
-    # Several disks or outputs may have ends of the same time: the highest is the log's.
-    return rows.groupBy("cluster", "topic", "partition", "at").agg(
-        F.min("start_offset").alias("start_offset"),
-        F.max("end_offset").alias("end_offset"),
-        F.max("stable_offset").alias("stable_offset"),
-    )
+    # Several disks or outputs may have ends of the same time.
+    return merged_ends(rows)
 
 
 def number(name: str) -> Column:
@@ -62,8 +58,26 @@ def surveyed_positions(snapshot: DataFrame) -> DataFrame:
     return with_ends.where(F.col("end_offset").isNotNull()).drop("snapshot")
 
 
+def held(timeline: DataFrame) -> DataFrame:
+    """From when to when each committed offset counted; `is_last`: no later commit of the position was read.
+
+    cluster, topic, partition, group, offsets_partition, log_offset, began, ended, is_last, offset.
+    """
+    by_position = Window.partitionBy(*_POSITION, "group").orderBy("offsets_partition", "log_offset")
+    return timeline.select(
+        *_POSITION,
+        "group",
+        "offsets_partition",
+        "log_offset",
+        F.col("committed").alias("began"),
+        F.lead("committed").over(by_position).alias("ended"),
+        F.lead("log_offset").over(by_position).isNull().alias("is_last"),
+        "offset",
+    )
+
+
 def lags(
-    timeline: DataFrame,
+    held: DataFrame,
     ends: DataFrame,
     *,
     surveyed: DataFrame | None = None,
@@ -71,30 +85,28 @@ def lags(
 ) -> DataFrame:
     """Rows of lag. `ends`: cluster, topic, partition, at, end_offset, stable_offset.
 
-    `surveyed`: positions that surveys saw; they count for groups and partitions of which no commit was read.
-    `kept`: offsets that ZooKeeper keeps; they count where neither of these tells.
+    `held`: committed offsets, from when to when each counted; at least one row of each position that has
+    commits. `surveyed`: positions that surveys saw; they count for groups and partitions of which no commit
+    was read. `kept`: offsets that ZooKeeper keeps; they count where neither of these tells.
     """
-    by_position = Window.partitionBy(*_POSITION, "group").orderBy("offsets_partition", "log_offset")
-    held = timeline.withColumn("ended", F.lead("committed").over(by_position)).select(
-        *_POSITION, "group", F.col("committed").alias("began"), "ended", "offset"
-    )
+    observed = _with_lives(ends)
     newest = ends.groupBy(*_POSITION).agg(F.max("at").alias("last"))
     # The last committed offset holds until the last observation of the log.
     known = held.where(F.col("began").isNotNull() & F.col("offset").isNotNull()).join(newest, _POSITION)
+    columns = [*_POSITION, "group", "at", "offset", "end_offset", "stable_offset", "life"]
     # Most groups commit every few seconds; some do not commit for months.
-    rows = during(ends, known, _POSITION, last=F.col("last"), short_s=_SHORT_S)
-    told = timeline.select(*_POSITION, "group").distinct()
+    rows = during(observed, known, _POSITION, last=F.col("last"), short_s=_SHORT_S).select(*columns)
+    told = held.select(*_POSITION, "group").distinct()
     if surveyed is not None:
         of_surveys = surveyed.join(told, [*_POSITION, "group"], "left_anti")
-        rows = rows.unionByName(of_surveys, allowMissingColumns=True)
+        lives = observed.select(*_POSITION, "at", "life")
+        rows = rows.unionByName(of_surveys.join(lives, [*_POSITION, "at"], "left").select(*columns))
         told = told.union(surveyed.select(*_POSITION, "group").distinct())
     if kept is not None:
         of_zookeeper = kept.join(told, [*_POSITION, "group"], "left_anti")
-        rows = rows.unionByName(
-            during(ends, of_zookeeper, _POSITION, last=F.col("ended"), width_s=_SHORT_S),
-            allowMissingColumns=True,
-        )
-    return _in_time(rows, ends).select(
+        of_dumps = during(observed, of_zookeeper, _POSITION, last=F.col("ended"), width_s=_SHORT_S)
+        rows = rows.unionByName(of_dumps.select(*columns))
+    return _in_time(rows, observed).select(
         "cluster",
         "group",
         "topic",
@@ -109,16 +121,72 @@ def lags(
     )
 
 
-def _in_time(rows: DataFrame, ends: DataFrame) -> DataFrame:
+def carried_ends(ends: DataFrame, offsets: DataFrame, since: Column) -> DataFrame:
+    """Observations of logs that matter for rows of lag at `since` and later: with `is_trimmed`.
+
+    Those at `since` and later; and of those before, where the log ended when a group's offset was at its end
+    or behind it. Of several that saw the same end, the last one. `offsets`: cluster, topic, partition,
+    offset of all groups since then. `is_trimmed`: earlier observations of the same log are left out, which a
+    group that goes back may need.
+    """
+    observed = _with_lives(ends)
+    whole = Window.partitionBy(*_POSITION)
+    is_before = F.col("at") < since
+    of_log = F.max(F.when(is_before, F.col("life"))).over(whole)
+    lowest = offsets.groupBy(*_POSITION).agg(F.min("offset").alias("lowest"))
+    read_by_all = is_before & (F.col("life") == F.col("of_log")) & (F.col("end_offset") <= F.col("lowest"))
+    last_before = F.max(F.when(is_before, F.col("at"))).over(whole)
+    needed = F.when(F.col("lowest").isNull(), last_before).otherwise(
+        F.max(F.when(read_by_all, F.col("at"))).over(whole)
+    )
+    judged = (
+        observed.join(lowest, _POSITION, "left")
+        .withColumn("of_log", of_log)
+        .withColumn("needed_from", needed)
+    )
+    same_end = Window.partitionBy(*_POSITION, "life", "end_offset")
+    in_log = is_before & (F.col("life") == F.col("of_log"))
+    is_out = F.coalesce(F.col("at") < F.col("needed_from"), F.lit(False))
+    is_trimmed = F.bool_or(in_log & (is_out | F.col("is_trimmed"))).over(whole)
+    return (
+        judged.withColumn("newest_of_end", F.max("at").over(same_end))
+        .withColumn("is_trimmed", F.coalesce(is_trimmed, F.lit(False)))
+        .where(~is_before | (in_log & ~is_out & (F.col("at") == F.col("newest_of_end"))))
+        .select(*ends.columns)
+    )
+
+
+def merged_ends(ends: DataFrame) -> DataFrame:
+    """Several observations of a log at one time: the highest end is the log's."""
+    trimmed = [F.bool_or("is_trimmed").alias("is_trimmed")] if "is_trimmed" in ends.columns else []
+    return ends.groupBy(*_POSITION, "at").agg(
+        F.min("start_offset").alias("start_offset"),
+        F.max("end_offset").alias("end_offset"),
+        F.max("stable_offset").alias("stable_offset"),
+        *trimmed,
+    )
+
+
+def _with_lives(ends: DataFrame) -> DataFrame:
+    """With the number of the log's `life`: one that becomes shorter was created again, or was cut."""
+    by_time = Window.partitionBy(*_POSITION).orderBy("at")
+    is_shorter = F.col("end_offset") < F.lag("end_offset").over(by_time)
+    begins = F.coalesce(is_shorter, F.lit(False)).cast("int")
+    return ends.withColumn("begins", begins).withColumn("life", F.sum("begins").over(by_time)).drop("begins")
+
+
+def _in_time(rows: DataFrame, observed: DataFrame) -> DataFrame:
     """Adds `lag_ms`: for how long the log has been longer than what the group has read.
 
     That is the time since the last observation in which the log ended at the group's offset or before.
-    Without such an observation it is null.
+    Without such an observation it is null. Within a life of the log, all of these are before the row's time.
     """
-    observations = ends.select(*_POSITION, F.col("end_offset").alias("mark"), F.col("at").alias("observed"))
+    observations = observed.select(
+        *_POSITION, "life", F.col("end_offset").alias("mark"), F.col("at").alias("observed")
+    )
     marked = rows.withColumn("mark", F.col("offset")).unionByName(observations, allowMissingColumns=True)
     by_mark = (
-        Window.partitionBy(*_POSITION)
+        Window.partitionBy(*_POSITION, "life")
         .orderBy("mark")
         .rangeBetween(Window.unboundedPreceding, Window.currentRow)
     )

@@ -19,27 +19,66 @@ from kelpie.pipeline.transforms.windows import following
 _GROUP = ["cluster", "group"]
 _POSITION = [*_GROUP, "topic", "partition"]
 _PARTITION = ["cluster", "topic", "partition"]
-_RETENTION = "offsets.retention.minutes"
+RETENTION = "offsets.retention.minutes"
 _DEFAULT_MINUTES = 7 * 24 * 60
 _SAME_MOMENT_MS = 60_000
 _LOOKED_LATER_MS = 30_000
 """An end of a log that was observed at about the time of a commit may be older than the commit."""
-_REMOVED = "broker: group-removed"
+REMOVED, DELETED = "broker: group-removed", "delete"
+SKIPPED = "skipped"
 
 
 def losses(
     timeline: DataFrame, generations: DataFrame, snapshot: DataFrame, log_events: DataFrame
 ) -> DataFrame:
     """Rows of offset_loss."""
+    minutes = F.max(F.get_json_object("body", "$.value").try_cast("bigint"))
+    is_retention = (F.col("kind") == "setting") & (F.get_json_object("body", "$.name") == RETENTION)
+    retention = snapshot.where(is_retention).groupBy("cluster").agg(minutes.alias("minutes"))
+    deleted = log_events.where(is_deletion()).select(*_GROUP, "at")
     return (
-        _removed(timeline, snapshot, log_events)
-        .unionByName(_skipped(timeline, generations), allowMissingColumns=True)
-        .unionByName(_stranded(timeline, snapshot), allowMissingColumns=True)
+        removed(turns(timeline), retention, deleted)
+        .unionByName(skipped(timeline, without_members(generations)), allowMissingColumns=True)
+        .unionByName(stranded(lasts(timeline), newest_ends(ends(snapshot))), allowMissingColumns=True)
     )
 
 
-def _removed(timeline: DataFrame, snapshot: DataFrame, log_events: DataFrame) -> DataFrame:
-    # Only removals matter here, and the first commit after each.
+def turns(timeline: DataFrame) -> DataFrame:
+    """Removals, and the first commit after each: few, however many commits there are."""
+    return timeline.where(F.col("offset").isNull() | F.col("previous_offset").isNull())
+
+
+def lasts(timeline: DataFrame) -> DataFrame:
+    """The last row of each position."""
+    whole = F.struct(*(name for name in timeline.columns if name not in _POSITION))
+    newest = F.max_by(whole, F.struct("offsets_partition", "log_offset"))
+    rows = timeline.groupBy(*_POSITION).agg(newest.alias("newest")).select(*_POSITION, "newest.*")
+    return rows.select(*timeline.columns)
+
+
+def newest_ends(ends: DataFrame) -> DataFrame:
+    """The last observation of each log: cluster, topic, partition, at, start_offset, end_offset."""
+    return ends.groupBy(*_PARTITION).agg(
+        F.max("at").alias("at"),
+        F.max_by("start_offset", "at").alias("start_offset"),
+        F.max_by("end_offset", "at").alias("end_offset"),
+    )
+
+
+def without_members(generations: DataFrame) -> DataFrame:
+    """Times in which groups had no members: cluster, group, began, ended."""
+    return generations.where((F.col("members") == 0) & (F.col("generation") > 0)).select(
+        *_GROUP, "began", "ended"
+    )
+
+
+def is_deletion() -> Column:
+    """Lines of logs that say that a group was deleted."""
+    return (F.col("kind") == REMOVED) & F.col("reason").contains(DELETED)
+
+
+def removed(turns: DataFrame, retention: DataFrame, deleted: DataFrame) -> DataFrame:
+    """`retention`: cluster, minutes. `deleted`: cluster, group, at."""
     behind = following(
         Window.partitionBy(*_POSITION).orderBy(F.desc("offsets_partition"), F.desc("log_offset"))
     )
@@ -47,23 +86,12 @@ def _removed(timeline: DataFrame, snapshot: DataFrame, log_events: DataFrame) ->
         F.when(F.col("offset").isNotNull(), F.struct("offset", "committed")), ignorenulls=True
     ).over(behind)
     gone = (
-        timeline.where(F.col("offset").isNull() | F.col("previous_offset").isNull())
-        .withColumn("next", next_one)
+        turns.withColumn("next", next_one)
         .where(F.col("offset").isNull() & F.col("previous_offset").isNotNull())
         .withColumn("at", F.coalesce("committed", "previous_committed"))
         .where(F.col("at").isNotNull())
     )
-    minutes = F.max(F.get_json_object("body", "$.value").try_cast("bigint"))
-    retention = (
-        snapshot.where((F.col("kind") == "setting") & (F.get_json_object("body", "$.name") == _RETENTION))
-        .groupBy("cluster")
-        .agg(minutes.alias("minutes"))
-    )
-    deletions = (
-        log_events.where((F.col("kind") == _REMOVED) & F.col("reason").contains("delete"))
-        .groupBy(*_GROUP)
-        .agg(F.collect_set("at").alias("deletions"))
-    )
+    deletions = deleted.groupBy(*_GROUP).agg(F.collect_set("at").alias("deletions"))
     with_settings = gone.join(F.broadcast(retention), "cluster", "left").join(deletions, _GROUP, "left")
     allowed_ms = F.coalesce("minutes", F.lit(_DEFAULT_MINUTES)) * 60_000
     is_old = F.when(
@@ -86,45 +114,32 @@ def _removed(timeline: DataFrame, snapshot: DataFrame, log_events: DataFrame) ->
     )
 
 
-def _skipped(timeline: DataFrame, generations: DataFrame) -> DataFrame:
+def skipped(timeline: DataFrame, empty: DataFrame) -> DataFrame:
+    """`empty`: as `without_members` makes it."""
     jumps = timeline.where(
         (F.col("advance") > 0) & F.col("leader_epoch").isNull() & ~F.col("is_transactional")
     ).where(F.col("committed").isNotNull())
-    empty = generations.where((F.col("members") == 0) & (F.col("generation") > 0)).select(
-        *_GROUP, "began", "ended"
-    )
-    without_members = [
+    meanwhile = [
         *(jumps[name] == empty[name] for name in _GROUP),
         jumps["committed"] >= empty["began"],
         empty["ended"].isNull() | (jumps["committed"] < empty["ended"]),
     ]
-    return jumps.join(empty, without_members, "left_semi").select(
+    return jumps.join(empty, meanwhile, "left_semi").select(
         *_POSITION,
         F.col("committed").alias("at"),
-        F.lit("skipped").alias("kind"),
+        F.lit(SKIPPED).alias("kind"),
         F.col("previous_offset").alias("offset"),
         F.col("advance").alias("records"),
         F.col("offset").alias("next_offset"),
         F.col("committed").alias("resumed"),
-        F.lit("skipped").alias("effect"),
+        F.lit(SKIPPED).alias("effect"),
     )
 
 
-def _stranded(timeline: DataFrame, snapshot: DataFrame) -> DataFrame:
-    newest = F.struct("offsets_partition", "log_offset")
-    now = timeline.groupBy(*_POSITION).agg(
-        F.max_by("offset", newest).alias("offset"), F.max_by("committed", newest).alias("committed")
-    )
-    newest_ends = (
-        ends(snapshot)
-        .groupBy(*_PARTITION)
-        .agg(
-            F.max("at").alias("at"),
-            F.max_by("start_offset", "at").alias("start_offset"),
-            F.max_by("end_offset", "at").alias("end_offset"),
-        )
-    )
-    seen = now.join(newest_ends, _PARTITION).where(
+def stranded(lasts: DataFrame, newest: DataFrame) -> DataFrame:
+    """`newest`: the last observation of each log."""
+    now = lasts.select(*_POSITION, "offset", "committed")
+    seen = now.join(newest, _PARTITION).where(
         F.unix_millis("at") - F.unix_millis("committed") >= _LOOKED_LATER_MS
     )
     below = F.col("start_offset") - F.col("offset")
@@ -140,5 +155,5 @@ def _stranded(timeline: DataFrame, snapshot: DataFrame) -> DataFrame:
 
 def _effect(moved: Column) -> Column:
     return (
-        F.when(moved > 0, F.lit("skipped")).when(moved < 0, F.lit("replayed")).when(moved == 0, F.lit("none"))
+        F.when(moved > 0, F.lit(SKIPPED)).when(moved < 0, F.lit("replayed")).when(moved == 0, F.lit("none"))
     )

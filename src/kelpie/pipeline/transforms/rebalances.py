@@ -18,10 +18,13 @@ from kelpie.pipeline.transforms.generations import CONSUMER
 from kelpie.pipeline.transforms.windows import following
 
 _GROUP = ["cluster", "group"]
+ASSIGNOR = "assignor"
 _STARTED = "broker: rebalance-started"
 _JOINED = "broker: generation-joined"
 _ASSIGNED = "broker: assignment-received"
 _EMPTY = "broker: group-empty"
+REBALANCE_KINDS = (_STARTED, _JOINED, _ASSIGNED, _EMPTY)
+"""The kinds of lines that are read here, beside those of departures."""
 
 _CAUSES = (
     # The reasons that brokers of 2.1 to 4.x write, and the word for each; the first that fits counts.
@@ -116,13 +119,11 @@ def _lives(generations: DataFrame) -> DataFrame:
 def _from_logs(log_events: DataFrame, lives: DataFrame) -> DataFrame:
     """Beginnings and ends in logs of brokers. A line about a beginning names the generation before."""
     events = log_events.where(
-        F.col("group").isNotNull()
-        & F.col("generation").isNotNull()
-        & F.col("kind").isin(_STARTED, _JOINED, _ASSIGNED, _EMPTY)
+        F.col("group").isNotNull() & F.col("generation").isNotNull() & F.col("kind").isin(*REBALANCE_KINDS)
     )
     starts = F.col("kind") == _STARTED
     # For KIP-848 groups there is only the line that the coordinator computed an assignment.
-    computed = F.col("details")["assignor"].isNotNull()
+    computed = F.col("details")[ASSIGNOR].isNotNull()
     ends = F.col("kind").isin(_ASSIGNED, _EMPTY) & ~computed
     return events.join(lives, _GROUP, "left").select(
         *_GROUP,

@@ -8,9 +8,10 @@ from starlette.requests import Request
 
 from kelpie.cluster.health import Health, health_of
 from kelpie.doctor.finding import Finding
-from kelpie.doctor.overview import GroupOverview, PartitionOverview, partitions_of
+from kelpie.doctor.overview import GroupOverview, partitions_of
 from kelpie.doctor.rendering.json import time_of
 from kelpie.doctor.rendering.overview_json import group_as_data
+from kelpie.doctor.standings import PartitionOverview
 from kelpie.model.names import TopicPartition
 from kelpie.observations import OFFSETS_TOPIC, PartitionView
 from kelpie.web.language import N_, gettext

@@ -1,8 +1,6 @@
 """The pages of repairs: forms, plans, what is done, what was changed, and the audit log."""
 
-import json
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 from urllib.parse import urlencode
 
 from starlette.exceptions import HTTPException
@@ -18,6 +16,7 @@ from kelpie.web.access.forms import form_of
 from kelpie.web.access.operators import Operator, operator_of
 from kelpie.web.language import N_, gettext
 from kelpie.web.pages import Page
+from kelpie.web.repairs.audit_words import details_of, event_of
 from kelpie.web.repairs.kept import KeptPlan, Outcome, Run
 from kelpie.web.repairs.requests import OF_CLUSTERS, OF_GROUPS, BadRequest, RepairTarget, asked_in
 from kelpie.web.repairs.workshop import Busy, NotApplicable, Workshop
@@ -28,7 +27,6 @@ _AUDIT = "/audit"
 _RENEW_S = 2
 _MOST_LINES, _MOST_CHANGES, _MOST_RUNS = 200, 200, 50
 _MOST_ROWS = 2_000
-_IN_COLUMNS = ("at", "user", "address", "via", "event", "run")
 _BUSY = N_("Too many plans or repairs are under way. Try again in a moment.")
 
 Answer = Callable[[RepairTarget, Request], Page | Response]
@@ -208,7 +206,10 @@ class RepairSection:
             lines = self._workshop.audit.tail(_MOST_LINES)
         except OSError:
             raise HTTPException(503, N_("The audit log cannot be read.")) from None
-        values = {"title": gettext("Audit log"), "lines": [(line, _details(line)) for line in lines]}
+        values = {
+            "title": gettext("Audit log"),
+            "lines": [(line, event_of(line), details_of(line, _states())) for line in lines],
+        }
         return Page("audit.html", {"lines": lines}, values)
 
 
@@ -234,14 +235,6 @@ def _states() -> dict[str, str]:
         "refused": gettext("refused"),
         "unknown": gettext("unknown"),
     }
-
-
-def _details(line: Mapping[str, Any]) -> list[tuple[str, str]]:
-    return [
-        (name, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
-        for name, value in line.items()
-        if name not in _IN_COLUMNS and value not in (None, [], "")
-    ]
 
 
 def _state(run: Run, at: int, done: int) -> str:

@@ -40,7 +40,7 @@ _PLAN_LIMIT_S, _RUN_LIMIT_S = 120.0, 900.0
 _PATIENCE_AT_END_S = 30.0
 _REPAIRING = "repairing"
 """The name of tasks that are waited for at the end."""
-_DEFECT = "Kelpie has a defect here: {!r}. What was done up to then is listed."
+_DEFECT = "Kelpie has a defect here: {}. What was done up to then is listed."
 
 
 class Busy(Exception):
@@ -177,7 +177,7 @@ class Workshop:
             kept.failure = f"The plan was not ready within {_PLAN_LIMIT_S:g} s."
         except Exception as error:
             traceback.print_exc(file=sys.stderr)
-            kept.failure = _DEFECT.format(error)
+            kept.failure = _DEFECT.format(repr(error))
         finally:
             kept.failure = kept.failure or ("" if kept.plan is not None else "It was ended.")
 
@@ -196,7 +196,7 @@ class Workshop:
             raise
         except Exception as error:
             traceback.print_exc(file=sys.stderr)
-            run.failure = _DEFECT.format(error)
+            run.failure = _DEFECT.format(repr(error))
         finally:
             self._end(run, outcome)
 

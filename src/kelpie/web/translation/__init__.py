@@ -1,9 +1,9 @@
-"""The doctor's sentences, and the pages of its rules, in the languages of `web/locale`.
+"""Sentences of the doctor, of repairs and of the lab, and pages of rules, in the languages of `web/locale`.
 
-The doctor speaks English, whoever asks: JSON, tables and programs have one text. A page in another
-language is made of that text: `translator.py` compares it with the templates of the catalogue in
-`locale/doctor/`, which `extraction.py` finds in the source of the rules. Pages of rules are translated by
-paragraph (`locale/rules/`).
+The doctor speaks English, whoever asks: JSON, tables and programs have one text; so do plans of repairs and
+faults of the lab. A page in another language is made of that text: `translator.py` compares it with the
+templates of the catalogues in `locale/doctor/`, `locale/repairs/` and `locale/lab/`, which `extraction.py`
+finds in the source. Pages of rules are translated by paragraph (`locale/rules/`).
 """
 
 from collections.abc import Mapping
@@ -16,6 +16,7 @@ from babel.messages.pofile import read_po
 from kelpie.doctor.rule import Rule
 from kelpie.doctor.rules import rules
 from kelpie.web.translation.pieces import Kind, Piece
+from kelpie.web.translation.said import DOCTOR
 from kelpie.web.translation.translator import Translator
 
 __all__ = ["Kind", "Piece", "Translator", "catalogue_of", "paragraphs", "pieces_of", "rule_paragraphs"]
@@ -23,7 +24,7 @@ __all__ = ["Kind", "Piece", "Translator", "catalogue_of", "paragraphs", "pieces_
 
 @cache
 def catalogue_of(kind: str, language: str) -> Mapping[str, str]:
-    """`kind`: the folder, "doctor" or "rules". Without messages that have no translation."""
+    """`kind`: the folder, one of `said.KINDS` or "rules". Without messages that have no translation."""
     file = files("kelpie.web") / "locale" / kind / f"{language.replace('-', '_')}.po"
     if not file.is_file():
         return {}
@@ -32,7 +33,7 @@ def catalogue_of(kind: str, language: str) -> Mapping[str, str]:
 
 
 @cache
-def _translator(language: str) -> Translator:
+def _translator(language: str, kind: str) -> Translator:
     """Read when the first page of a language is written: it takes a tenth of a second."""
     pages = catalogue_of("rules", language)
     names: dict[str, str] = {}
@@ -41,13 +42,14 @@ def _translator(language: str) -> Translator:
             name = pages[rule.name]
             names |= {rule.name: name, rule.name.replace("-", " "): name}
             names[f"{rule.code} {rule.name}"] = f"{rule.code} {name}"
-    return Translator({**catalogue_of("doctor", language), **names})
+    return Translator({**catalogue_of(DOCTOR, language), **catalogue_of(kind, language), **names})
 
 
-def pieces_of(text: str, language: str) -> tuple[Piece, ...]:
-    if not catalogue_of("doctor", language):
+def pieces_of(text: str, language: str, kind: str = DOCTOR) -> tuple[Piece, ...]:
+    """`kind`: who says it, one of `said.KINDS`."""
+    if not catalogue_of(kind, language):
         return (Piece(text, Kind.ENGLISH),)
-    return _translator(language).pieces(text)
+    return _translator(language, kind).pieces(text)
 
 
 def paragraphs(rule: Rule) -> list[str]:

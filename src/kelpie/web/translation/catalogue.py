@@ -1,4 +1,4 @@
-"""Brings the catalogues of the doctor's sentences and of the rules' pages up to date, for translators:
+"""Brings the catalogues of sentences and of the rules' pages up to date, for translators:
 `python -m kelpie.web.translation.catalogue LANGUAGE…`.
 
 A sentence or a paragraph whose English text has changed is without a translation then, and is shown in
@@ -13,14 +13,15 @@ from babel.messages.catalog import Catalog
 from kelpie.doctor.rules import rules
 from kelpie.web.catalogue import bring_up_to_date
 from kelpie.web.translation import paragraphs
-from kelpie.web.translation.said import said
+from kelpie.web.translation.said import KINDS, said
 
 _FOLDER = Path(__file__).parents[1] / "locale"
 
 
-def sentences() -> Catalog:
+def sentences(kind: str) -> Catalog:
+    """What the doctor, repairs or the lab say."""
     catalogue = Catalog(project="kelpie", fuzzy=False)
-    for text, module in sorted(said().items(), key=lambda each: each[1]):
+    for text, module in sorted(said(kind).items(), key=lambda each: each[1]):
         catalogue.add(text, locations=[(module, 0)])
     return catalogue
 
@@ -36,9 +37,10 @@ def rule_pages() -> Catalog:
 
 def update(language: str) -> list[Path]:
     name = language.replace("-", "_")
+    catalogues = {kind: sentences(kind) for kind in KINDS} | {"rules": rule_pages()}
     return [
-        bring_up_to_date(_FOLDER / "doctor" / f"{name}.po", sentences(), name),
-        bring_up_to_date(_FOLDER / "rules" / f"{name}.po", rule_pages(), name),
+        bring_up_to_date(_FOLDER / folder / f"{name}.po", catalogue, name)
+        for folder, catalogue in catalogues.items()
     ]
 
 

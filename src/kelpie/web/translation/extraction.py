@@ -30,6 +30,8 @@ _UNSPOKEN_METHODS = frozenset(
         "index",
         "count",
         "find",
+        "info",
+        "debug",
         "setdefault",
         "kelpie",
         "kafka",
@@ -42,8 +44,10 @@ _UNSPOKEN_METHODS = frozenset(
         "setting",
     ]
 )
-_UNSPOKEN_FUNCTIONS = frozenset(["getattr", "NewType", "TypeVar", "field", "namedtuple", "describing"])
-"""Functions whose texts are patterns, keys or commands."""
+_UNSPOKEN_FUNCTIONS = frozenset(
+    ["getattr", "NewType", "TypeVar", "field", "namedtuple", "describing", "N_", "gettext"]
+)
+"""Functions whose texts are patterns, keys, commands, or messages of pages (`web/catalogue.py`)."""
 _UNSPOKEN_KEYWORDS = {"cause", "check", "name", "key", "errors", "encoding", "sep", "code", "said_by"}
 
 

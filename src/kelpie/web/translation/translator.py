@@ -19,7 +19,7 @@ from typing import NamedTuple
 from kelpie.web.translation.notation import Choice, Hole, Match, Part, Template, parse
 from kelpie.web.translation.pieces import Kind, Piece, has_han, joined
 
-_LONGEST = 2_000
+LONGEST = 2_000
 _MOST_SIGNS = 50_000
 """How many signs are looked at for one text, counted again for each part of it."""
 _MOST_CANDIDATES = 24
@@ -62,6 +62,9 @@ _HOLE = re.compile(r"\{(\d+)(#?)\}")
 _QUOTED_LINE = re.compile(r"\[|%\d\||\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[,.]\d")
 _PLAIN_WORD = re.compile(r"(?:^|(?<=[\s(\"'“]))[A-Za-z][a-z]+(?:'s)?(?=$|[\s),.;:!?\"'”])")
 _NAME_AND_NUMBER = re.compile(r"\S+ \d[\d,.]*")
+_NUMBER_AT_END = re.compile(r"\d[\d,]*\.")
+"""The last word of a sentence."""
+_COMMAND = re.compile(r"(?:kelpie|kafka-[a-z-]+(?:\.sh)?) (?:.* )?--?[a-z].*")
 _DURATION = re.compile(r"\d[\d.,e+]* (?:ms|s|min|h|d)(?: \d+ (?:min|h))?")
 
 
@@ -166,7 +169,7 @@ class Translator:
             self._anywhere.append(entry)
 
     def _pieces(self, text: str) -> tuple[Piece, ...]:
-        if len(text) > _LONGEST or _QUOTED_LINE.match(text):
+        if len(text) > LONGEST or _QUOTED_LINE.match(text):
             return (Piece(text, Kind.ENGLISH),)
         try:
             return joined(_Work(self).said(text, 0).pieces)
@@ -230,7 +233,7 @@ class _Work:
         joint = self._translator.joints.leading(text)
         if joint is not None and _is_name(text[2:]):
             return _Said((Piece(joint), Piece(text[2:], Kind.NAME)), names=sum(map(str.isalnum, text)))
-        if " " not in text or _is_name(text):
+        if (" " not in text and not _NUMBER_AT_END.fullmatch(text)) or _is_name(text):
             return _Said((Piece(text.strip(" "), Kind.NAME),), names=sum(map(str.isalnum, text)))
         best = _english(text)
         for said, is_sure in self._attempts(text, depth + 1):
@@ -365,8 +368,11 @@ def _has_sentences(match: Match) -> bool:
 
 
 def _is_name(text: str) -> bool:
+    """Or a command, or a value in JSON."""
     if _DURATION.fullmatch(text) or text.endswith("."):
         return False
+    if _COMMAND.fullmatch(text) or (text[:1] + text[-1:]) in ("{}", "[]"):
+        return True
     return not _PLAIN_WORD.search(text)
 
 

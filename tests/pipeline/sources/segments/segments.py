@@ -23,6 +23,7 @@ from kelpie.pipeline.sources.segments.intake import Ingested, Runner, described,
 from kelpie.pipeline.sources.segments.task import write
 from kelpie.pipeline.sources.snapshots.outputs import Configurations
 from kelpie.pipeline.storage.lake import Lake
+from kelpie.places import Place
 from kelpie.wire import offsets_topic
 from kelpie.wire.offsets_topic.offset_commit import OffsetCommitKey, OffsetCommitValue
 from kelpie.wire.records import Record, write_batch
@@ -68,7 +69,7 @@ def segment(disk: Path, data: bytes, *, partition: int = 0, base_offset: int = 0
     return file
 
 
-def ingest(lake: Lake, folders: Sequence[Path], run: Runner) -> Ingested:
+def ingest(lake: Lake, folders: Sequence[Place], run: Runner) -> Ingested:
     """Batches that were begun and not ended, and what is new in the folders. What the last of them added."""
     cluster, room = CLUSTER, Path("no-archive-is-unpacked")
     inventory = take_inventory(folders, Search(room, Budget()), room)

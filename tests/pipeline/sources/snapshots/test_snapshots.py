@@ -48,7 +48,7 @@ def facts(diagnosis: Diagnosis) -> dict[str, object]:
         "findings": {
             (it.code, it.group, it.severity, it.summary, it.since, it.until) for it in diagnosis.findings
         },
-        "open": {(it.code, it.group, it.missing) for it in diagnosis.open},
+        "open": diagnosis.open,
         "unlisted": set(diagnosis.unlisted),
         "unasked": {(it.kind, it.name, it.reason) for it in diagnosis.unasked},
         "now": diagnosis.cluster.now,
@@ -141,12 +141,13 @@ def test_weeks_of_snapshots_are_looked_at_as_in_files(spark: SparkSession, tmp_p
     tables.append("cluster_snapshot", rows, application="test", version=1)
 
     wanted = read_evidence([landing])
-    whole = KnownCluster(lake, "c").observations
+    known = KnownCluster(lake, "c")
+    whole = known.observations
     for name in ("brokers", "partitions", "listings", "ends", "settings"):
         assert sorted(map(repr, getattr(whole, name))) == sorted(map(repr, getattr(wanted, name))), name
-    seen = chosen_rows(tables.frame("cluster_snapshot"), "c").where("group is not null").collect()
+    seen = chosen_rows(known.read, known.choice).to_pylist()
     seen.sort(key=lambda row: (row["snapshot"], row["ordinal"]))
-    of_groups = observed(row.asDict() for row in seen)
+    of_groups = observed(seen)
     for name in ("answers", "states", "committed"):
         assert sorted(map(repr, getattr(of_groups, name))) == sorted(map(repr, getattr(wanted, name))), name
     assert of_groups.known_groups == wanted.known_groups

@@ -12,11 +12,12 @@ import hashlib
 import os
 from collections.abc import Iterable, Sequence
 from itertools import count, takewhile
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import NamedTuple
 
 from kelpie.evidence.logs.layouts import parse_head
 from kelpie.pipeline.sources.grown_files import mark_of
+from kelpie.places import Place
 
 _BEGINNING = 4096
 _FIRST_STEP = 256
@@ -36,19 +37,19 @@ class Seen(NamedTuple):
     """A file and its state. `path` identifies it, `file` is where it can be read."""
 
     path: str
-    file: Path
+    file: Place
     state: FileState
 
 
-def state_of(file: Path, path: str, size: int) -> FileState:
+def state_of(file: Place, path: str, size: int) -> FileState:
     """The state of a file, up to `size`. Raises OSError."""
     with file.open("rb") as opened:
         beginning = opened.read(_BEGINNING)
-        size = min(size, os.fstat(opened.fileno()).st_size)
+        size = min(size, opened.seek(0, os.SEEK_END))
     return FileState(_log_of(beginning, path), size, mark_of(file, size))
 
 
-def still_begins_so(file: Path, path: str, state: FileState) -> bool:
+def still_begins_so(file: Place, path: str, state: FileState) -> bool:
     """Whether the file still begins with what it held in this state."""
     try:
         return state_of(file, path, state.size) == state
@@ -56,7 +57,7 @@ def still_begins_so(file: Path, path: str, state: FileState) -> bool:
         return False
 
 
-def begins_with(file: Path, state: FileState) -> bool:
+def begins_with(file: Place, state: FileState) -> bool:
     """Whether another file begins with all that a file held in this state."""
     try:
         return file.stat().st_size >= state.size and mark_of(file, state.size) == state.mark
@@ -64,13 +65,13 @@ def begins_with(file: Path, state: FileState) -> bool:
         return False
 
 
-def steps_of(file: Path, size: int) -> tuple[int, ...]:
+def steps_of(file: Place, size: int) -> tuple[int, ...]:
     """Checksums of ever longer beginnings, to recognise a copy when the file is gone. Raises OSError."""
     steps = takewhile(lambda step: step <= size, (_FIRST_STEP << 2 * number for number in count()))
     return tuple(mark_of(file, step) for step in steps)
 
 
-def is_beginning(file: Path, size: int, steps: Sequence[int]) -> bool:
+def is_beginning(file: Place, size: int, steps: Sequence[int]) -> bool:
     """Whether a file is the beginning of a log with these checksums. Raises OSError."""
     marks = steps_of(file, size)
     return bool(marks) and marks == tuple(steps[: len(marks)])

@@ -14,7 +14,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -31,7 +31,7 @@ from kelpie.pipeline.sources.logs.parts import Known, Part
 from kelpie.pipeline.sources.logs.rows import EVENTS
 from kelpie.pipeline.storage.lake import Lake, quoted
 from kelpie.pipeline.storage.typed_data import Mismatch, read, shape, written
-from kelpie.places import Place
+from kelpie.places import Place, place_of
 from kelpie.places.place import files_in, write_whole
 
 _FOLDER = "_logs"
@@ -82,7 +82,7 @@ class LogProgress:
 
     @property
     def is_gone(self) -> bool:
-        return not still_begins_so(Path(self.path), self.path, self.state)
+        return not still_begins_so(place_of(self.path), self.path, self.state)
 
 
 class _Page(NamedTuple):
@@ -140,7 +140,7 @@ class Ledger:
         self._without_progress = self._rows_of_before()
         """Logs whose rows the table has, and how far each was read is not known: their names there."""
 
-    def find(self, path: str, file: Path, size: int, rows_name: str) -> ReadingPlan:
+    def find(self, path: str, file: Place, size: int, rows_name: str) -> ReadingPlan:
         """`rows_name`: what its rows have as source. Raises OSError."""
         state = state_of(file, path, size)
         plan = self._plan(path, file, state)
@@ -152,7 +152,7 @@ class Ledger:
             return plan._replace(outdated=outdated or self._of_before(path, file, unnamed, rows_name))
         return plan
 
-    def _of_before(self, path: str, file: Path, state: FileState, rows_name: str) -> LogProgress | None:
+    def _of_before(self, path: str, file: Place, state: FileState, rows_name: str) -> LogProgress | None:
         """Rows in the table of a log of which nothing else is known; also under a name that it had before."""
         names = [
             name
@@ -163,7 +163,7 @@ class Ledger:
         is_known = state.log in self._known
         return LogProgress(path, tuple(names), state) if names and not is_known else None
 
-    def _plan(self, path: str, file: Path, state: FileState) -> ReadingPlan:
+    def _plan(self, path: str, file: Place, state: FileState) -> ReadingPlan:
         known = self._known.get(state.log, {})
         of_path, near = known.get(path), [progress for progress in known.values() if _may_be(progress, path)]
         same = [
@@ -180,7 +180,9 @@ class Ledger:
             progress
             for progress in near
             if progress.state.size > state.size
-            and (begins_with(Path(progress.path), state) or is_beginning(file, state.size, progress.steps))
+            and (
+                begins_with(place_of(progress.path), state) or is_beginning(file, state.size, progress.steps)
+            )
         ]
         if longer:
             return ReadingPlan(state, rows_under=longer[0].names)
@@ -261,7 +263,7 @@ def _write_json(page: Place, data: object) -> None:
     write_whole(page, json.dumps(data, separators=(",", ":")).encode("ascii"))
 
 
-def _holds(file: Path, log: str) -> bool:
+def _holds(file: Place, log: str) -> bool:
     try:
         return state_of(file, str(file), 0).log == log
     except OSError:

@@ -11,7 +11,6 @@ import os
 import re
 from datetime import tzinfo
 from functools import cache
-from pathlib import Path
 from typing import BinaryIO
 
 from kelpie.evidence.logs.entries import ALONE, begin
@@ -28,6 +27,7 @@ from kelpie.pipeline.sources.logs.reader import (
     end_of_line,
     read_beginning,
 )
+from kelpie.places import Place
 
 _MOST_AT_ONCE = 1 << 28
 _LAST_BYTES = 1 << 16
@@ -49,14 +49,14 @@ def _words() -> Words:
 
 
 def read_range(
-    path: Path, name: str, zone: tzinfo | None, begins: int, ends: int, *, encoding: str = "utf-8"
+    path: Place, name: str, zone: tzinfo | None, begins: int, ends: int, *, encoding: str = "utf-8"
 ) -> RowReader:
     """Reads the entries that begin in this range of bytes. Raises Whole, OSError."""
     if encoding not in ("utf-8", "utf-8-sig"):
         raise Whole
     with path.open("rb") as file:
         start = 0 if begins == 0 else _first_head(file, begins, ends)
-        end = _first_head(file, min(ends, os.fstat(file.fileno()).st_size), None)
+        end = _first_head(file, min(ends, file.seek(0, os.SEEK_END)), None)
         if end - start > _MOST_AT_ONCE:
             raise Whole
         file.seek(start)
@@ -215,7 +215,7 @@ def _pass_line(file: BinaryIO) -> None:
         pass
 
 
-def last_head(path: Path, begins: int, ends: int) -> int | None:
+def last_head(path: Place, begins: int, ends: int) -> int | None:
     """Position of the last entry that begins in this range. Raises OSError."""
     with path.open("rb") as file:
         start = max(begins, ends - _LAST_BYTES)

@@ -7,7 +7,6 @@ it all entries of a file that must be read line by line: a log without a date, o
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import tzinfo
-from pathlib import Path
 
 from kelpie.evidence.logs import LogReader
 from kelpie.evidence.logs.entries import Entries, LogEntry
@@ -19,6 +18,7 @@ from kelpie.evidence.logs.log_reader import MOST_EVENTS_OF_A_KIND, quoted
 from kelpie.evidence.logs.matching import Fields, Meaning
 from kelpie.evidence.logs.times import Stamp
 from kelpie.observations import EventKind
+from kelpie.places import Place
 
 BOM = b"\xef\xbb\xbf"
 MOST_BYTES_OF_A_LINE = 4 * LARGEST_LINE + 4
@@ -78,7 +78,7 @@ class RowReader(LogReader):
 
 
 def read_whole(
-    path: Path, name: str, zone: tzinfo | None, encoding: str, layout: LogLayout | None = None
+    path: Place, name: str, zone: tzinfo | None, encoding: str, layout: LogLayout | None = None
 ) -> RowReader:
     """Reads a whole file, line by line. Events of each kind are limited, for they must fit into memory."""
     reader = RowReader(name, zone, most=MOST_EVENTS_OF_A_KIND)
@@ -116,7 +116,7 @@ def read_beginning(reader: RowReader, text: bytes) -> tuple[int, int]:
     return min(at, len(text)), number
 
 
-def can_be_split(path: Path, encoding: str) -> bool:
+def can_be_split(path: Place, encoding: str) -> bool:
     """Whether a log can be read in ranges, judging by its beginning."""
     if encoding not in ("utf-8", "utf-8-sig"):
         return False

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import tzinfo
 from itertools import pairwise
-from pathlib import Path
 
 from kelpie.evidence.unreadable import unreadable
 from kelpie.pipeline.sources.logs.parts import LogTaskResult, Piece, Task, part_of
@@ -57,7 +56,7 @@ def write(pieces: Sequence[Piece], folder: str, cluster: str) -> list[NewFile]:
 
 def _ranges(task: Task, zone: tzinfo | None) -> dict[int, RowReader]:
     """Readers by the start of their range: one, or two at the end of a file. Raises Whole, OSError."""
-    path, bounds = Path(task.path), [task.begins, task.ends]
+    path, bounds = place_of(task.path), [task.begins, task.ends]
     if task.piece == task.pieces - 1:
         last = last_head(path, task.begins, task.ends)
         if last is not None and last > task.begins:
@@ -72,7 +71,7 @@ def _ranges(task: Task, zone: tzinfo | None) -> dict[int, RowReader]:
 
 
 def _whole(task: Task, zone: tzinfo | None) -> RowReader:
-    return read_whole(Path(task.path), task.name, zone, task.encoding, task.layout)
+    return read_whole(place_of(task.path), task.name, zone, task.encoding, task.layout)
 
 
 def _kept(task: Task, reader: RowReader, staging: str) -> LogTaskResult:

@@ -4,7 +4,6 @@ those that are series of KoP's all the same into `cluster_snapshot`, for the doc
 """
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -25,6 +24,7 @@ from kelpie.pipeline.storage.frames import ROWS_A_BATCH
 from kelpie.pipeline.tables import TABLES
 from kelpie.pipeline.tables.moments import moment
 from kelpie.pipeline.tables.table import DAY
+from kelpie.places import place_of
 
 SAMPLE, DAMAGE, TRAFFIC, MALFORMED = "sample", "damage", "traffic", "malformed"
 _FILLED = {
@@ -122,7 +122,7 @@ def _batch(part: str, rows: list[Row]) -> pa.RecordBatch:
 def _read(name: str, path: str, encoding: str, modified: Instant | None) -> Iterator[tuple[str, Row]]:
     reading = KopReading(name)
     try:
-        for line in read_scrape(read_lines(Path(path), encoding)):
+        for line in read_scrape(read_lines(place_of(path), encoding)):
             reading.line(line)
             if isinstance(line, MalformedLine):
                 text = line.text.encode("utf-8", "replace")

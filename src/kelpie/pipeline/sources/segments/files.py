@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from kelpie.pipeline.sources.grown_files import mark_of
 from kelpie.pipeline.storage.parquet import NewFile
 from kelpie.pipeline.tables import TABLES
+from kelpie.places import place_of
 
 TASK_BYTES = 128 * 1024 * 1024
 """What one task reads at most, but for a larger file: about 1.5 million records."""
@@ -103,7 +104,7 @@ def progress_of(read: ReadFile, before: SegmentProgress | None = None) -> Segmen
         known_to = max(known_to, before.known_to)
         if read.file.start > 0:
             next_offset, newest = max(next_offset, before.next_offset), max(newest, before.newest)
-    mark = mark_of(read.file.path, done)
+    mark = mark_of(place_of(read.file.path), done)
     return SegmentProgress(read.file.size, done, mark, next_offset, newest, known_to)
 
 
@@ -120,7 +121,7 @@ def what_is_new(files: Iterable[SegmentFile], before: Mapping[str, SegmentProgre
 
 def _goes_on(file: SegmentFile, known: SegmentProgress) -> bool:
     try:
-        return mark_of(file.path, known.done) == known.mark
+        return mark_of(place_of(file.path), known.done) == known.mark
     except OSError:
         return False  # The task will say why.
 

@@ -32,6 +32,7 @@ from kelpie.pipeline.spark.cluster import is_readable, unseen
 from kelpie.pipeline.spark.tasks import run_tasks
 from kelpie.pipeline.storage.journal import Journal, Page
 from kelpie.pipeline.storage.lake import Lake
+from kelpie.places import Place, place_of
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -184,8 +185,14 @@ def _progress_in(page: Page | None) -> dict[str, SegmentProgress]:
 
 def _kept(before: Mapping[str, SegmentProgress]) -> dict[str, SegmentProgress]:
     """Earlier progress, but for files that a broker has deleted."""
-    return {
-        path: progress
-        for path, progress in before.items()
-        if Path(path).exists() or not Path(path).parent.exists()
-    }
+    places = {path: place_of(path) for path in before}
+    remote = {place.parent for place in places.values() if not isinstance(place, Path)}
+    # A store is asked once for each folder, and not for each file.
+    listed = {folder: set(folder.iterdir()) for folder in remote}
+
+    def is_deleted(place: Place) -> bool:
+        if isinstance(place, Path):
+            return not place.exists() and place.parent.exists()
+        return bool(listed[place.parent]) and place not in listed[place.parent]
+
+    return {path: progress for path, progress in before.items() if not is_deleted(places[path])}

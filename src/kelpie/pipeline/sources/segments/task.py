@@ -61,7 +61,7 @@ def write(files: Sequence[SegmentFile], folders: Mapping[str, str]) -> SegmentTa
 @contextmanager
 def opened(file: SegmentFile) -> Iterator[Reader]:
     """Raises OSError."""
-    with Path(file.path).open("rb") as data:
+    with place_of(file.path).open("rb") as data:
         yield Reader(data, file.start, file.size, lowest_offset(Path(file.name)))
 
 

@@ -5,7 +5,6 @@ its end gives none. The driver reads first lines only; each survey has a row of 
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -22,6 +21,7 @@ from kelpie.pipeline.sources.snapshots.outputs import SURVEY
 from kelpie.pipeline.storage.frames import ROWS_A_BATCH
 from kelpie.pipeline.tables import TABLES
 from kelpie.pipeline.transforms.lag import SURVEYED
+from kelpie.places import Place, place_of
 
 PREFIX = SURVEYED
 """How the names of these snapshots begin in the table."""
@@ -109,7 +109,7 @@ def _files(items: Sequence[Item]) -> list[tuple[str, str, int]]:
 
 def _read(name: str, path: str, size: int, cluster: str) -> Iterator[pa.RecordBatch]:
     try:
-        batches = _batches(_rows_of(name, Path(path)), cluster, f"{PREFIX}{name}")
+        batches = _batches(_rows_of(name, place_of(path)), cluster, f"{PREFIX}{name}")
     except Torn as error:
         yield _damaged(name, path, size, cluster, str(error))
     except OSError as error:
@@ -120,7 +120,7 @@ def _read(name: str, path: str, size: int, cluster: str) -> Iterator[pa.RecordBa
         yield from batches
 
 
-def _rows_of(name: str, path: Path) -> Iterator[tuple[str, Mapping[str, Any], str]]:
+def _rows_of(name: str, path: Place) -> Iterator[tuple[str, Mapping[str, Any], str]]:
     """Kind, fields and body of each row. Raises Torn, OSError."""
     with path.open("rb") as file:
         header = header_of(file.read(_HEAD))
@@ -160,7 +160,7 @@ def _batches(
 
 def _damaged(name: str, path: str, size: int, cluster: str, reason: str) -> pa.RecordBatch:
     try:
-        with Path(path).open("rb") as file:
+        with place_of(path).open("rb") as file:
             beginning: bytes | None = file.read(_QUOTED_BYTES)
     except OSError:
         beginning = None

@@ -12,7 +12,8 @@ GROUP = ["cluster", "group"]
 MEMBER = [*GROUP, "member"]
 RELEASED, CLOSED, EXPIRED = "released", "closed", "expired"
 """How ownership ends, and membership."""
-_OF_CONSUMER, _GROUP_ID = "consumer ", "group.id"
+GROUP_ID = "group.id"
+_OF_CONSUMER = "consumer "
 _ORDER = ["at", "source", "line", "part"]
 
 
@@ -22,7 +23,7 @@ def configured(log_events: DataFrame, snapshot: DataFrame) -> DataFrame:
     The group is part of a consumer's id. An id of no usual form does not show where the group's name ends.
     """
     setting = {name: F.get_json_object("body", f"$.{name}") for name in ("of", "name", "value")}
-    settings = snapshot.where((F.col("kind") == "setting") & (setting["name"] == _GROUP_ID))
+    settings = snapshot.where((F.col("kind") == "setting") & (setting["name"] == GROUP_ID))
     of_consumers = settings.where(setting["of"].startswith(_OF_CONSUMER)).select(
         "cluster",
         F.substring(setting["of"], len(_OF_CONSUMER) + 1, 2**31 - 1).alias("member"),

@@ -1,0 +1,313 @@
+"""Where a group stands in all of its partitions at once, without a track of each.
+
+`Case.track` puts the positions of a group in one partition together, for rules. Lists of groups need less:
+offset, lag, its age and its trend. Most groups commit all their partitions together, so the same points in
+time hold for each of them. Thousands of groups that do not move stand at the same offsets: what follows from
+these and from the ends of the logs is worked out once. So 10,000 groups with ten partitions need no 100,000
+tracks.
+
+A `Standing` says what tracks would say. Where rows are not as plain as that, there is none: an offset was
+removed or refused, a topic was created again, members commit their partitions one by one, ends are not known.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from kelpie.cluster.view import ClusterView
+from kelpie.doctor.case import Case
+from kelpie.doctor.group_positions import LastOffsets, Positions, Run
+from kelpie.doctor.plain_positions import has_errors, topic_ids
+from kelpie.doctor.positions import CLOCKS_APART_MS, Track, lag, lag_ms, readable_end
+from kelpie.model.names import TopicPartition
+from kelpie.model.time import Instant
+from kelpie.observations import OFFSETS_TOPIC, Commit, Committed, LogEnds
+from kelpie.observations.group_offsets import GroupOffsets
+from kelpie.observations.positions import NO_OFFSET
+
+_MINUTE_MS = 60_000
+_LEAST_SPAN_MS = 45_000
+_MOST_SPAN_MS = 20 * _MINUTE_MS
+"""Between two looks at a lag that show where it goes."""
+
+_Names = tuple[TopicPartition, ...]
+_Offsets = tuple[int, ...]
+_Point = tuple[Instant, _Offsets]
+_time = _name = itemgetter(0)
+
+
+class PartitionOverview(NamedTuple):
+    """One partition that a group reads."""
+
+    name: TopicPartition
+    offset: int | None
+    end: int | None
+    """Where the log ends for this group."""
+    lag: int | None
+    lag_ms: int | None
+    may_be_older: bool
+    last_commit: Instant | None
+    member_id: str = ""
+    client_id: str = ""
+    host: str = ""
+    high_watermark: int | None = None
+    stable: int | None = None
+    """The last stable offset."""
+    lag_change: float | None = None
+    """By how many records a minute the lag grows."""
+
+    @property
+    def read_uncommitted_lag(self) -> int | None:
+        """Records up to the high watermark: what a consumer may read that does not wait for transactions."""
+        return _between(self.offset, self.high_watermark)
+
+    @property
+    def read_committed_lag(self) -> int | None:
+        """Records up to the last stable offset: open transactions hold the others back."""
+        return _between(self.offset, self.stable)
+
+
+def _between(offset: int | None, end: int | None) -> int | None:
+    return None if offset is None or end is None else max(0, end - offset)
+
+
+def partition_overview(track: Track, left: int | None, change: float | None) -> PartitionOverview:
+    """`left`: its lag."""
+    end = track.end
+    age, may_be_older = (lag_ms(track, left) if left is not None else None) or (None, False)
+    return PartitionOverview(
+        track.name,
+        track.offset if track.offset >= 0 else None,
+        _end_of(track.offset, end) if end is not None else None,
+        left,
+        age,
+        may_be_older,
+        None,
+        high_watermark=end.latest if end is not None and end.latest >= 0 else None,
+        stable=end.stable if end is not None and end.stable >= 0 else None,
+        lag_change=change,
+    )
+
+
+def _end_of(offset: int, end: LogEnds) -> int:
+    """Up to where a group that stands there can read; open transactions may hold it back."""
+    upto = readable_end(offset, end) if offset >= 0 else NO_OFFSET
+    return upto if upto != NO_OFFSET else end.latest
+
+
+class GroupLag(NamedTuple):
+    """Of a group as a whole, as far as it is known of its partitions."""
+
+    records: int | None
+    is_whole: bool
+    """Whether it is known of each of them."""
+    ms: int | None
+    """How old the oldest record is that is left to read."""
+    may_be_older: bool
+    change: float | None
+    """By how many records a minute it grows."""
+
+    @classmethod
+    def of(cls, rows: Sequence[PartitionOverview]) -> "GroupLag":
+        known = [row.lag for row in rows if row.lag is not None]
+        ages = [(row.lag_ms, row.may_be_older) for row in rows if row.lag_ms is not None]
+        oldest = max(ages, default=None)
+        changes = [row.lag_change for row in rows if row.lag_change is not None]
+        return cls(
+            sum(known) if known else None,
+            len(known) == len(rows),
+            oldest[0] if oldest is not None else None,
+            oldest is not None and oldest[1],
+            sum(changes) if changes else None,
+        )
+
+
+class Standing(NamedTuple):
+    """Of a group, by partition in the order of their names."""
+
+    names: _Names
+    rows: tuple[PartitionOverview, ...]
+    """Without the time of the last commit, and without members."""
+    lag: GroupLag
+
+
+def standing_of(case: Case) -> Standing | None:
+    """None: its partitions must be looked at one by one."""
+    return case.cluster.once(_standings, "").of(case)
+
+
+def trend_ends(ends: Sequence[LogEnds], now: Instant) -> Iterator[tuple[Instant, LogEnds]]:
+    """Ends of a log that show where a lag goes, the newest first, each with its time."""
+    for end in reversed(ends):
+        if end.at is not None and now - _MOST_SPAN_MS <= end.at <= now - _LEAST_SPAN_MS:
+            yield end.at, end
+
+
+class _Read:
+    """Partitions that are committed together, by many groups; in the order in which brokers tell them."""
+
+    def __init__(self, cluster: ClusterView, names: _Names) -> None:
+        self.names = names
+        self.in_name_order = tuple(sorted(names))
+        self.ends = tuple(map(cluster.ends_over_time, names))
+        topics = {name.topic for name in names}
+        self.is_plain = (
+            bool(names)
+            and len(set(names)) == len(names)
+            and all(self.ends)
+            and OFFSETS_TOPIC not in topics
+            and not any(topic in cluster.known_topics.recreations for topic in topics)
+        )
+        self.topic_ids = tuple(cluster.known_topics.id_of(name.topic) for name in names)
+        self.trends = tuple(tuple(trend_ends(ends, cluster.now)) for ends in self.ends)
+        self.first_trend = min((trend[0][0] for trend in self.trends if trend), default=cluster.now)
+        """The oldest of the ends that come first."""
+        self.still: dict[_Offsets, Standing] = {}
+        """Of groups that were at these offsets at the times of all ends that come first."""
+        self._orders: dict[int, tuple[_Names, Callable[[Any], Any] | None]] = {}
+        """By identity, with the object: the groups of a survey share their names, and to compare them by
+        value for each group takes longer than all else here.
+        """
+        self._ids: dict[tuple[int, int], tuple[tuple[str, ...], _Names, bool]] = {}
+        """Ids of topics and names, likewise: whether these topics are the present ones."""
+
+    def in_order(self, names: _Names, values: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """Values for these partitions, in the order of `self.names`. None: these are other partitions."""
+        if names is self.names:
+            return values
+        known = self._orders.get(id(names))
+        if known is None:
+            known = self._orders[id(names)] = names, self._order_of(names)
+        order = known[1]
+        return None if order is None else order(values)
+
+    def _order_of(self, names: _Names) -> Callable[[Any], Any] | None:
+        if names == self.names:
+            return tuple
+        places = {name: place for place, name in enumerate(names)}
+        if len(places) < len(names) or places.keys() != set(self.names):
+            return None
+        return itemgetter(*(places[name] for name in self.names))
+
+    def is_of_topics(self, run: Run[Commit]) -> bool:
+        """Whether all was committed in the topics that there are now."""
+        ids, names = topic_ids(run), run.names
+        known = self._ids.get((id(ids), id(names)))
+        if known is None:
+            is_right = not any(ids) or self.in_order(names, ids) == self.topic_ids
+            known = self._ids[id(ids), id(names)] = ids, names, is_right
+        return known[2]
+
+
+class _Standings:
+    """Of the groups of one cluster, which keeps this: so this does not keep the cluster."""
+
+    def __init__(self) -> None:
+        self._read: dict[_Names, _Read] = {}
+        self._by_identity: dict[int, tuple[_Names, _Read]] = {}
+        """With the object, as in `_Read`."""
+
+    def of(self, case: Case) -> Standing | None:
+        committed, commits, looks = case.committed, case.commits, case.committed_over_time
+        if (
+            not isinstance(committed, LastOffsets)
+            or not isinstance(commits, Positions)
+            or not isinstance(looks, Positions)
+        ):
+            return None
+        told = committed.told
+        names = told.names
+        same = self._by_identity.get(id(names))
+        if same is None:
+            if names not in self._read:
+                self._read[names] = _Read(case.cluster, names)
+            same = self._by_identity[id(names)] = names, self._read[names]
+        read = same[1]
+        if not read.is_plain or case.reads.partitions != read.in_name_order:
+            return None
+        known = read.still.get(told.offsets)
+        if known is not None and _stood_there(read, told.offsets, commits.runs, looks.runs):
+            return known
+        points = _points(case.cluster.now, read, commits.runs, looks.runs)
+        made = _standing(case.cluster.now, read, points) if points else None
+        if made is not None and _stood_there(read, told.offsets, commits.runs, looks.runs):
+            read.still[told.offsets] = made
+        return made
+
+
+def _points(
+    now: Instant, read: _Read, commits: Sequence[Run[Commit]], looks: Sequence[Run[Committed]]
+) -> list[_Point]:
+    """As `Case.track` chooses them, for all partitions. Empty: they are not the same for all."""
+    points: list[_Point] = []
+    for run in commits:
+        offsets = read.in_order(run.names, run.offsets)
+        if offsets is None or run.at is None or min(offsets) < 0 or not read.is_of_topics(run):
+            return []
+        points.append((min(run.at, now), offsets))
+    first, last = (points[0][0], points[-1][0]) if points else (now + 1, -CLOCKS_APART_MS)
+    for look in looks:
+        offsets = read.in_order(look.names, look.offsets)
+        if offsets is None or look.at is None or min(offsets) < 0 or has_errors(look):
+            return []
+        if not first <= look.at <= last + CLOCKS_APART_MS:
+            points.append((min(look.at, now), offsets))
+    points.sort(key=_time)
+    return points if looks else []
+
+
+def _standing(now: Instant, read: _Read, points: Sequence[_Point]) -> Standing | None:
+    rows = []
+    places = zip(read.names, points[-1][1], read.ends, read.trends, strict=True)
+    for place, (name, offset, ends, trend) in enumerate(places):
+        track = Track(name, offset, (), ends, now)
+        left = track.lag
+        if left is None:
+            return None
+        rows.append(partition_overview(track, left, _change(place, left, trend, points, now)))
+    rows.sort(key=_name)
+    return Standing(read.in_name_order, tuple(rows), GroupLag.of(rows))
+
+
+def _stood_there(
+    read: _Read, offsets: _Offsets, commits: Sequence[Run[Commit]], looks: Sequence[Run[Committed]]
+) -> bool:
+    """Whether a group was at these offsets in all rows, and at the times of all ends that come first."""
+    names = read.names
+    for look in looks:
+        if look.names is not names and read.in_order(look.names, look.offsets) != offsets:
+            return False
+        if look.names is names and look.offsets != offsets:
+            return False
+        if type(look) is not GroupOffsets and has_errors(look):
+            return False
+    for run in commits:
+        if read.in_order(run.names, run.offsets) != offsets or not read.is_of_topics(run):
+            return False
+    # They are by time, those without one first.
+    oldest_look = looks[0].at if looks else read.first_trend + 1
+    oldest_commit = commits[0].at if commits else oldest_look
+    if oldest_look is None or oldest_commit is None:
+        return False
+    return oldest_look <= read.first_trend or oldest_commit <= read.first_trend
+
+
+def _change(
+    place: int, left: int, trend: Sequence[tuple[Instant, LogEnds]], points: Sequence[_Point], now: Instant
+) -> float | None:
+    """Of the partition at this place, by the newest end at whose time its offset is known."""
+    for at, end in trend:
+        earlier = bisect_right(points, at, key=_time)
+        before = lag(points[earlier - 1][1][place], end) if earlier else None
+        if before is not None:
+            return change_a_minute(left - before, now - at)
+    return None
+
+
+def change_a_minute(records: int, ms: int) -> float:
+    return records * _MINUTE_MS / ms
+
+
+def _standings(_: ClusterView, __: str) -> _Standings:
+    return _Standings()

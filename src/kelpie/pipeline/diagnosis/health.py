@@ -1,0 +1,124 @@
+"""group_health: one row per group with its state at the end of what is known. The driver holds them all."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kelpie.pipeline.diagnosis.kept_snapshots import newest_committed
+
+_RANK = ("notice", "warning", "critical")
+Position = tuple[str, str, int]
+Row = Mapping[str, Any]
+
+
+def health(
+    groups: Iterable[Row],
+    *,
+    findings: Iterable[Row],
+    commits: pa.Table,
+    shown: Mapping[str, Iterable[Position]],
+    lag: pa.Table,
+    generations: pa.Table,
+    rebalances: pa.Table,
+) -> list[dict[str, Any]]:
+    """Rows of group_health. `groups`: of judged_group. `commits`: of recent_commit. `lag`: of newest_lag.
+
+    `shown`: see the function of that name. Of `generations` the group, incarnation, generation and members
+    are needed, of `rebalances` the group.
+    """
+    committed, last_commit = _committed(commits)
+    behind, ages = _behind(lag)
+    epochs = _epochs(generations)
+    counts = Counter(rebalances["group"].to_pylist())
+    codes: dict[str, set[str]] = {}
+    worst: dict[str, int] = {}
+    for finding in findings:
+        if finding["group"] is not None:
+            codes.setdefault(finding["group"], set()).add(finding["code"])
+            rank = _RANK.index(finding["severity"])
+            worst[finding["group"]] = max(rank, worst.get(finding["group"], rank))
+    rows = []
+    for each in groups:
+        group = each["group"]
+        # Positions come from commits that were read; where there are none, from snapshots.
+        positions = committed.get(group, {})
+        more = sum(position not in positions for position in shown.get(group, ()))
+        generation, members = epochs.get(group, (None, None))
+        rows.append(
+            {
+                "cluster": each["cluster"],
+                "group": group,
+                "at": each["at"],
+                "offsets_partition": each["offsets_partition"],
+                "state": each["state"],
+                "members": members if each["member_count"] is None else each["member_count"],
+                "generation": generation,
+                "rebalances": counts[group],
+                "last_commit": last_commit.get(group),
+                "partitions": sum(positions.values()) + more,
+                "lag": behind.get(group),
+                "lag_ms": ages.get(group),
+                "worst": _RANK[worst[group]] if group in worst else None,
+                "findings": sorted(codes.get(group, ())),
+                "known_from": each["known_from"],
+                "is_listed": each["is_listed"],
+            }
+        )
+    return rows
+
+
+def shown(snapshots: pa.Table) -> dict[str, list[Position]]:
+    """By group, the positions with an offset in the newest snapshot that has some of the group.
+
+    `snapshots`: of cluster_snapshot, or of kept_snapshot.
+    """
+    committed = snapshots.filter((pc.field("kind") == "committed") & pc.field("group").is_valid())
+    positions: dict[str, list[Position]] = {}
+    if committed.num_rows:
+        newest = committed.filter(pa.array(newest_committed(committed)))
+        for row in newest.select(["group", "topic", "partition", "body"]).to_pylist():
+            if (json.loads(row["body"]).get("offset") or 0) >= 0:
+                positions.setdefault(row["group"], []).append((row["group"], row["topic"], row["partition"]))
+    return {group: list(dict.fromkeys(rows)) for group, rows in positions.items()}
+
+
+def _committed(commits: pa.Table) -> tuple[dict[str, dict[Position, bool]], dict[str, Any]]:
+    """By group, its positions, and whether each has an offset; and when it last committed."""
+    last: dict[Position, tuple[tuple[int, int], bool]] = {}
+    names = ["group", "topic", "partition", "offsets_partition", "log_offset", "offset"]
+    columns = [commits[name].to_pylist() for name in names]
+    for group, topic, partition, offsets_partition, log_offset, offset in zip(*columns, strict=True):
+        position, place = (group, topic, partition), (offsets_partition, log_offset)
+        if position not in last or place > last[position][0]:
+            last[position] = place, offset is not None
+    by_group: dict[str, dict[Position, bool]] = {}
+    for position, (_, has_offset) in last.items():
+        by_group.setdefault(position[0], {})[position] = has_offset
+    newest = commits.select(["group", "committed"]).group_by("group").aggregate([("committed", "max")])
+    return by_group, dict(zip(newest["group"].to_pylist(), newest["committed_max"].to_pylist(), strict=True))
+
+
+def _behind(lag: pa.Table) -> tuple[dict[str, int | None], dict[str, int | None]]:
+    sums = lag.group_by("group").aggregate([("lag", "sum"), ("lag_ms", "max")])
+    groups = sums["group"].to_pylist()
+    return (
+        dict(zip(groups, sums["lag_sum"].to_pylist(), strict=True)),
+        dict(zip(groups, sums["lag_ms_max"].to_pylist(), strict=True)),
+    )
+
+
+def _epochs(generations: pa.Table) -> dict[str, tuple[int, int | None]]:
+    """The last generation of each group, and how many members it has."""
+    last: dict[str, tuple[tuple[int, int], int | None]] = {}
+    names = ["group", "incarnation", "generation", "members"]
+    for group, incarnation, generation, members in zip(
+        *(generations[name].to_pylist() for name in names), strict=True
+    ):
+        place = incarnation, generation
+        if group not in last or place > last[group][0]:
+            last[group] = place, members
+    return {group: (place[1], members) for group, (place, members) in last.items()}

@@ -1,0 +1,92 @@
+"""The newest rows of groups: what the rules are asked about. Each function leaves out what is older.
+
+The live doctor, too, reads the end of the offsets topic only. So no group is too large for a task, and what
+a round costs does not grow with history. `recent_commits` and `recent_events` can be applied to their own
+result and more rows, so rounds carry what they leave:
+
+    recent(recent(rows) + more) == recent(rows + more)
+
+- Commits: of each position the newest MOST_COMMITS. Rules are asked about those of the last COMMITS_MS, and
+  the newest FEW_COMMITS in any case (`judged_commits`). Patience follows from the rhythm of commits, and a
+  fault of an hour ago must be seen beside the time before it.
+- Generations: of each group the newest MOST_GENERATIONS (`generations`).
+- Lines of logs: of each group the newest MOST_EVENTS that are at most EVENTS_MS older than its newest, as
+  earlier surveys count for a week. Lines without a time, and lines about no group, are all kept.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kelpie.pipeline.ordering import begins, keys, numbers
+
+FEW_COMMITS, MOST_COMMITS = 20, 200
+"""Of one position."""
+COMMITS_MS = 6 * 3_600_000
+MOST_GENERATIONS = 200
+"""Of one group."""
+MOST_EVENTS = 2_000
+"""Of one group."""
+EVENTS_MS = 7 * 24 * 3_600_000
+_NO_TIME = -(1 << 62)
+_POSITION = ("group", "topic", "partition")
+_PLACE = ("offsets_partition", "log_offset")
+
+
+def recent_commits(rows: pa.Table) -> pa.Table:
+    """`rows`: of commit_timeline, or with these columns."""
+    if not rows.num_rows:
+        return rows
+    order, rank = _ranked(keys(rows, _POSITION), [numbers(rows[name]) for name in _PLACE])
+    return rows.take(pa.array(np.sort(order[rank < MOST_COMMITS])))
+
+
+def judged_commits(rows: pa.Table) -> pa.Table:
+    """Those that rules are asked about. `rows`: as `recent_commits` leaves them."""
+    if not rows.num_rows:
+        return rows
+    key = keys(rows, _POSITION)
+    order, rank = _ranked(key, [numbers(rows[name]) for name in _PLACE])
+    at = _times(rows["committed"])
+    newest = np.full(int(key.max()) + 1, _NO_TIME)
+    np.maximum.at(newest, key, at)
+    is_judged = at >= newest[key] - COMMITS_MS
+    is_judged[order[rank < FEW_COMMITS]] = True
+    return rows.filter(pa.array(is_judged))
+
+
+def recent_events(rows: pa.Table) -> pa.Table:
+    """`rows`: of log_event."""
+    of_group = np.asarray(pc.is_valid(rows["group"]).combine_chunks())
+    if not of_group.any():
+        return rows
+    timed = of_group & np.asarray(pc.is_valid(rows["at"]).combine_chunks())
+    key = keys(rows, ["group"])
+    at = _times(rows["at"])
+    order, rank = _ranked(key[timed], [at[timed]])
+    # All lines of the time of the last one that counts are kept: which of them comes first does not matter.
+    since = np.full(int(key.max()) + 1, _NO_TIME)
+    is_last = rank == MOST_EVENTS - 1
+    since[key[timed][order][is_last]] = at[timed][order][is_last]
+    newest = np.full(len(since), _NO_TIME)
+    np.maximum.at(newest, key[timed], at[timed])
+    is_young = (at >= since[key]) & (at >= newest[key] - EVENTS_MS)
+    return rows.filter(pa.array(~timed | is_young))
+
+
+def _ranked(key: Any, by: Sequence[Any]) -> tuple[Any, Any]:
+    """An order in which rows of a key are together; and the place of each row in it, from the newest on."""
+    order = np.lexsort((*reversed(by), key))[::-1]
+    sorted_key = key[order]
+    first = np.maximum.accumulate(np.where(begins(sorted_key), np.arange(len(order)), 0))
+    return order, np.arange(len(order)) - first
+
+
+def _times(column: pa.ChunkedArray) -> Any:
+    """Milliseconds."""
+    per_ms = {"ms": 1, "us": 1_000, "ns": 1_000_000}[column.type.unit]
+    micros = numbers(column, _NO_TIME)
+    return np.where(micros == _NO_TIME, _NO_TIME, micros // per_ms)

@@ -1,0 +1,42 @@
+"""Sorts and groups rows that the driver holds, without Spark."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+MOST_ROWS = 5_000_000
+"""New rows of a round that the driver holds. Spark gets all rows of larger rounds."""
+
+
+def keys(rows: pa.Table, names: Sequence[str]) -> Any:
+    """A number for each row: the same for rows that are alike in these columns."""
+    key = np.zeros(rows.num_rows, np.int64)
+    for name in names:
+        column = rows[name].combine_chunks()
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        codes = column.dictionary_encode()
+        own = np.asarray(pc.fill_null(codes.indices, len(codes.dictionary))).astype(np.int64)
+        _, key = np.unique(key * (len(codes.dictionary) + 1) + own, return_inverse=True)
+    return key
+
+
+def begins(sorted_key: Any) -> Any:
+    """For rows in order of their keys, whether a row is the first one of its key."""
+    if not len(sorted_key):
+        return np.zeros(0, bool)
+    return np.append(True, sorted_key[1:] != sorted_key[:-1])
+
+
+def ends(sorted_key: Any) -> Any:
+    """For rows in order of their keys, whether a row is the last one of its key."""
+    first = begins(sorted_key)
+    return np.append(first[1:], True) if len(first) else first
+
+
+def numbers(column: pa.ChunkedArray, null: int = -1) -> Any:
+    """Whole numbers; of times, those since 1970 in the unit of the column."""
+    return np.asarray(pc.fill_null(column.cast(pa.int64()), null).combine_chunks())

@@ -1,0 +1,1 @@
+"""Retention: rows that are older than a layer keeps them go, and what is kept stays right."""
