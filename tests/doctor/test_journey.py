@@ -17,6 +17,7 @@ def test_a_group_that_reads_has_passed_every_step() -> None:
     steps = journey(case, [])
     assert [step.passage for step in steps] == [Passage.PASSED] * 5
     assert steps[1].text.endswith("says that the group is Stable.")
+    assert steps[3].text == "It has committed an offset for its only partition."
     assert steps[-1].text == "7 records left to read."
 
 

@@ -1,5 +1,7 @@
 """Pages from tables of the pipeline alone, without Spark."""
 
+import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -69,6 +71,30 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 {**place, "at": at(NOW - number * MINUTE), "lag": number, "lag_ms": number * 1000}
                 for number in range(600)
             ],
+            "commit_timeline": [
+                {
+                    **place,
+                    "offsets_partition": 3,
+                    "log_offset": 1,
+                    "offset": 60,
+                    "committed": at(NOW - MINUTE),
+                    "is_transactional": False,
+                }
+            ],
+            "cluster_snapshot": [
+                {
+                    "snapshot": "output of a tool",
+                    "source": "broker 1",
+                    "ordinal": 1,
+                    "kind": "ends",
+                    "at": at(NOW),
+                    "topic": "orders",
+                    "partition": 0,
+                    "body": json.dumps(
+                        {"topic": "orders", "partition": 0, "at": NOW, "earliest": 0, "latest": 62}
+                    ),
+                }
+            ],
             "traffic": [
                 {"group": EVIL, "topic": "orders", "hour": at(NOW - HOUR), "records": 1, "commits": 1}
             ],
@@ -121,6 +147,15 @@ def test_a_group_has_the_history_of_its_tables(browser: TestClient) -> None:
     assert [value for _, value in data["history"]["members"]] == [4, 1]
     assert browser.get(f"{CLUSTER}/group", params={"name": EVIL}).status_code == 200
     assert browser.get(f"{CLUSTER}/group?name=nobody").status_code == 404
+
+
+def test_all_of_a_groups_page_says_the_same_lag(browser: TestClient) -> None:
+    """The lag of `group_health` is the one that was last seen; the group has committed since."""
+    data = browser.get(f"{CLUSTER}/group.json?name=billing").json()
+    assert data["lag"] == 2
+    assert [row["lag"] for row in data["partitions"]] == [2]
+    assert "2 records left to read." in [step["text"] for step in data["journey"]]
+    assert browser.get(f"{CLUSTER}/group.json", params={"name": EVIL}).json()["lag"] == 0
 
 
 def test_a_time_shows_what_was_known_of_groups_then(browser: TestClient) -> None:
@@ -216,5 +251,7 @@ def test_traffic_is_told_with_how_it_is_known(tmp_path: Path) -> None:
         ("apportioned", 2, 20),
     }
     assert "An estimate, by committed offsets" in page
-    assert page.count('class="line line-1"') == 1, "each way to know has its own line"
+    chart, _, legend = page.partition('<svg class="line-key"')
+    assert chart.count('class="line line-1"') == 1, "each way to know has its own line"
+    assert re.findall(r"line line-([0-9]).*?</svg>(\w+)", legend) == [("0", "apportioned"), ("1", "counted")]
     assert "Nobody counted what this group fetched" in quiet

@@ -113,6 +113,8 @@ def _offsets(case: Case) -> JourneyStep:
         shown = listed(without[:_MOST_NAMES])
         text = f"{counted(len(without), 'partition')} without a committed offset: {shown}."
         return JourneyStep("offsets", Passage.UNKNOWN, text)
+    if len(names) == 1:
+        return JourneyStep("offsets", Passage.PASSED, "It has committed an offset for its only partition.")
     text = f"It has committed an offset for each of its {counted(len(names), 'partition')}."
     return JourneyStep("offsets", Passage.PASSED, text)
 

@@ -23,6 +23,8 @@ class Drawn(NamedTuple):
     picture: Markup
     last: str
     """The last value, in words."""
+    lines: tuple[str, ...] = ()
+    """What each line is, where there are several."""
 
 
 def whole_of(history: GroupHistory, end: Instant) -> Frame | None:

@@ -86,4 +86,5 @@ def chart(rows: Sequence[Fetched], frame: Frame) -> Drawn | None:
     title = gettext("Messages fetched")
     total = sum(row.messages for row in rows)
     summary = gettext("%(title)s: %(count)s together") % {"title": title, "count": words.number(total)}
-    return Drawn(title, draw(Chart(title, lines), frame, words.span, summary), words.number(total))
+    names = tuple(line.name for line in lines) if len(lines) > 1 else ()
+    return Drawn(title, draw(Chart(title, lines), frame, words.span, summary), words.number(total), names)

@@ -8,7 +8,7 @@ from starlette.requests import Request
 
 from kelpie.doctor.case import Case
 from kelpie.doctor.journey import journey
-from kelpie.doctor.overview import GroupOverview, idle_members
+from kelpie.doctor.overview import GroupOverview, group_overview, idle_members
 from kelpie.doctor.rendering.json import finding_as_data, time_of
 from kelpie.doctor.rendering.overview_json import group_as_data, partition_as_data
 from kelpie.web import charts, traffic
@@ -31,6 +31,8 @@ def group(watch: Watch, request: Request) -> Page:
     case = look.case(name)
     findings = look.findings_of(name)
     partitions = look.partitions_of(case) if case is not None else []
+    if watch.is_of_tables and case is not None:
+        row = _completed(row, group_overview(case, partitions, row.worst))
     steps = journey(case, findings) if case is not None else []
     history, past = _history(watch, look, row, case, request)
     frame = past["period"].frame if past["period"] is not None else None
@@ -64,6 +66,17 @@ def group(watch: Watch, request: Request) -> Page:
         }
 
     return Page("group.html", data, values)
+
+
+def _completed(row: GroupOverview, of_case: GroupOverview) -> GroupOverview:
+    """What tables tell of a group, and its case: then all of the page says the same lag.
+
+    A row of `group_health` has the lag that was last seen; since then the group may have committed.
+    """
+    known = {name: value for name, value in of_case._asdict().items() if value not in (None, "")}
+    if of_case.lag is None:
+        known |= {"lag_is_whole": row.lag_is_whole, "may_be_older": row.may_be_older}
+    return row._replace(**known)
 
 
 def _history(
