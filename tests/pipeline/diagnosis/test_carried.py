@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from kelpie.pipeline.diagnosis import recent
+from kelpie.pipeline.diagnosis.generations import RECORD, generation_rows
 from kelpie.pipeline.diagnosis.kept_snapshots import kept
 from kelpie.pipeline.diagnosis.recent import judged_commits, recent_commits, recent_events
 from kelpie.pipeline.sources.snapshots.chosen import PART, choice_of, chosen_rows, in_memory, rows_of_cluster
@@ -31,6 +32,25 @@ def test_newest_commits_of_each_position_count() -> None:
     left = judged_commits(recent_commits(table("recent_commit", rests + works))).to_pylist()
     assert [row["offset"] for row in left if row["group"] == "rests"] == list(range(10, 30))
     assert [row["offset"] for row in left if row["group"] == "works"] == list(range(800, 1_000))
+
+
+def test_generations_of_a_week_count_and_the_last_ten() -> None:
+    """A group that rebalances daily for a year must not cost more than one that does so for a week."""
+    day = 86_400
+    record = {"offsets_partition": 1, "key_type": 2, "is_removal": False, "members": []}
+
+    def numbers(*seconds: int) -> list[int]:
+        rows = [
+            {**record, "group": "g", "log_offset": number, "generation": number, "at": at(second)}
+            for number, second in enumerate(seconds)
+        ]
+        schema = pa.schema([*STORED["group_metadata"].schema, pa.field("at", pa.timestamp("us", "UTC"))])
+        records = pa.Table.from_pylist(rows, schema).select(RECORD)
+        return [row["place"] for row in generation_rows(records, {}, "c").to_pylist()]
+
+    assert numbers(*range(0, 30 * day, day)) == list(range(20, 30))
+    assert numbers(*range(0, 30 * day, day // 2)) == list(range(45, 60))
+    assert numbers(*range(500)) == list(range(300, 500))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -87,7 +107,8 @@ def test_surveys_that_are_left_out_are_not_missed(seed: int) -> None:
     for start in range(0, len(names), 9):
         some = pa.array(names[start : start + 9])
         is_new = pa.compute.is_in(whole["snapshot"], some)
-        carried = kept(pa.concat_tables([carried, whole.filter(is_new)]), "c")
+        # In one piece, as a round reads what the last one wrote: a query of thousands of pieces takes long.
+        carried = kept(pa.concat_tables([carried, whole.filter(is_new)]), "c").combine_chunks()
     assert texts(carried) == texts(kept(whole, "c"))
     assert PART in carried["kind"].to_pylist()
     assert carried.num_rows < whole.num_rows / 2

@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kelpie.pipeline.rounds.differences import conditions, difference_in_memory, literal
+from kelpie.pipeline.rounds.differences import conditions, difference_in_memory, difference_of_few, literal
 from kelpie.pipeline.storage.lake import Lake
 from kelpie.pipeline.tables import TABLES
 from tests.pipeline.rows import at
@@ -35,6 +35,23 @@ def test_rows_that_are_twice_count_twice() -> None:
     differ = difference_in_memory(rows(same, gone), rows(same, same, same))
     assert differ.came == rows(same, same)
     assert differ.went == rows(gone)
+
+
+def test_few_rows_are_compared_with_all_that_is_nested_in_them() -> None:
+    """As Spark compares them: each row as often as it is there."""
+
+    def generation(number: int, *members: str) -> dict[str, Any]:
+        roster = [{"member_id": each, "assigned": [{"topic": "t", "partition": 1}]} for each in members]
+        return {"cluster": "c", "group": "g", "incarnation": 0, "generation": number, "roster": roster}
+
+    def table(*given: dict[str, Any]) -> pa.Table:
+        return pa.Table.from_pylist(list(given), TABLES["group_generation"].schema)
+
+    old = table(generation(1, "a"), generation(2, "a", "b"), generation(3))
+    fresh = table(generation(3), generation(2, "a", "c"), generation(1, "a"), generation(1, "a"))
+    differ = difference_of_few(old, fresh)
+    assert differ.came == table(generation(2, "a", "c"), generation(1, "a"))
+    assert differ.went == table(generation(2, "a", "b"))
 
 
 @pytest.mark.parametrize("offset", [7, None])

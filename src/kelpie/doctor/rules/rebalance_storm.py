@@ -114,6 +114,8 @@ def _gap_ms(case: Case) -> int:
 
 
 def _is_storm(case: Case, run: Sequence[GenerationChange]) -> bool:
+    if len(run) < _LEAST:  # Nearly all of them: what follows looks at all members that ever were.
+        return False
     counts = [change.members or 0 for change in run] + [len(row.members) for row in case.generations]
     is_sink = _is_sink(case)
     restart = 4 if case.is_incremental or is_sink else 2
@@ -123,7 +125,7 @@ def _is_storm(case: Case, run: Sequence[GenerationChange]) -> bool:
     if is_sink:
         return False
     returns = Counter(name for change in run for name in change.came)
-    return len(run) >= _LEAST and _tell_apart(case) and max(returns.values(), default=0) >= _RETURNS
+    return _tell_apart(case) and max(returns.values(), default=0) >= _RETURNS
 
 
 def _is_sink(case: Case) -> bool:

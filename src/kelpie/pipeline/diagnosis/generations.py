@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from kelpie.observations import OFFSETS_TOPIC
 from kelpie.observations.encoding import dumps, kind_of
-from kelpie.pipeline.diagnosis.recent import MOST_GENERATIONS
+from kelpie.pipeline.diagnosis.recent import FEW_GENERATIONS, MOST_GENERATIONS, WEEK_MS
 from kelpie.pipeline.tables import STORED
 from kelpie.pipeline.tables.moments import moment
 from kelpie.pipeline.transforms.group_records import ENTRY_COLUMNS, observed_groups
@@ -38,6 +38,9 @@ def _of_group(
 ) -> Iterator[dict[str, Any]]:
     named = [{**row, "source": f"{OFFSETS_TOPIC}-{row['offsets_partition']}"} for row in records]
     seen = list(observed_groups(named, dict(topic_names)))
-    first = max(0, len(seen) - MOST_GENERATIONS)
-    for place, row in enumerate(seen[first:], first):
-        yield {"place": place, "kind": kind_of(row), "at": moment(row.at), "body": dumps(row)}
+    newest = max((row.at for row in seen if row.at is not None), default=0)
+    first, few = len(seen) - MOST_GENERATIONS, len(seen) - FEW_GENERATIONS
+    for place, row in enumerate(seen):
+        is_young = row.at is None or row.at >= newest - WEEK_MS
+        if place >= few or (place >= first and is_young):
+            yield {"place": place, "kind": kind_of(row), "at": moment(row.at), "body": dumps(row)}

@@ -5,11 +5,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kelpie.pipeline.diagnosis.kept_snapshots import newest_committed
+from kelpie.pipeline.ordering import ends, keys, numbers
 
+_POSITION = ["group", "topic", "partition"]
 _RANK = ("notice", "warning", "critical")
 Position = tuple[str, str, int]
 Row = Mapping[str, Any]
@@ -88,16 +91,14 @@ def shown(snapshots: pa.Table) -> dict[str, list[Position]]:
 
 def _committed(commits: pa.Table) -> tuple[dict[str, dict[Position, bool]], dict[str, Any]]:
     """By group, its positions, and whether each has an offset; and when it last committed."""
-    last: dict[Position, tuple[tuple[int, int], bool]] = {}
-    names = ["group", "topic", "partition", "offsets_partition", "log_offset", "offset"]
-    columns = [commits[name].to_pylist() for name in names]
-    for group, topic, partition, offsets_partition, log_offset, offset in zip(*columns, strict=True):
-        position, place = (group, topic, partition), (offsets_partition, log_offset)
-        if position not in last or place > last[position][0]:
-            last[position] = place, offset is not None
     by_group: dict[str, dict[Position, bool]] = {}
-    for position, (_, has_offset) in last.items():
-        by_group.setdefault(position[0], {})[position] = has_offset
+    if commits.num_rows:
+        key = keys(commits, _POSITION)
+        order = np.lexsort((numbers(commits["log_offset"]), numbers(commits["offsets_partition"]), key))
+        last = commits.select([*_POSITION, "offset"]).take(pa.array(order[ends(key[order])]))
+        for row in last.to_pylist():
+            position = row["group"], row["topic"], row["partition"]
+            by_group.setdefault(row["group"], {})[position] = row["offset"] is not None
     newest = commits.select(["group", "committed"]).group_by("group").aggregate([("committed", "max")])
     return by_group, dict(zip(newest["group"].to_pylist(), newest["committed_max"].to_pylist(), strict=True))
 

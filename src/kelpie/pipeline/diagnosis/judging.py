@@ -13,6 +13,7 @@ which nothing is new, need not be judged again.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -24,10 +25,12 @@ from kelpie.doctor.cases import build_cases
 from kelpie.doctor.diagnosis import diagnose
 from kelpie.doctor.glances import Glances
 from kelpie.model.time import Instant
-from kelpie.observations import OFFSETS_TOPIC, Commit, Listing, Observations
+from kelpie.observations import OFFSETS_TOPIC, Commit, Generation, Listing, Observations
 from kelpie.observations.encoding import loads
+from kelpie.observations.group_offsets import GroupCommits
 from kelpie.observations.offsets_topic import add_row
 from kelpie.observations.positions import NO_OFFSET
+from kelpie.pipeline.diagnosis.commit_runs import commit_runs, with_expiry
 from kelpie.pipeline.diagnosis.findings import finding_row, open_row
 from kelpie.pipeline.sources.logs.intake import event_of
 from kelpie.pipeline.sources.snapshots.outputs import observed
@@ -73,12 +76,16 @@ class GroupRows:
         return sum(int(table.nbytes) for table in self._tables)
 
     def by_group(self) -> Iterator[dict[str, list[Row]]]:
-        """Rows by group, of each table."""
-        for table in self._tables:
-            rows: dict[str, list[Row]] = {}
-            for row in table.to_pylist():
-                rows.setdefault(row["group"], []).append(row)
-            yield rows
+        """Rows by group, of each table but that of commits."""
+        for table in (self.generations, self.events, self.snapshots):
+            yield _by_group(table)
+
+
+def _by_group(table: pa.Table) -> dict[str, list[Row]]:
+    rows: dict[str, list[Row]] = {}
+    for row in table.to_pylist():
+        rows.setdefault(row["group"], []).append(row)
+    return rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,13 +142,16 @@ def _task(context: "SparkContext", shared: Shared, size: int) -> Callable[[Any],
 
 
 def _judge_all(shared: Shared, groups: Sequence[str], rows: GroupRows) -> tuple[list[Row], ...]:
-    commits, generations, events, snapshots = rows.by_group()
+    single = pc.field("group").isin(pa.array(with_expiry(rows.commits), pa.string()))
+    commits, runs = _by_group(rows.commits.filter(single)), commit_runs(rows.commits.filter(~single))
+    generations, events, snapshots = rows.by_group()
     glances: dict[Instant, Glances] = {}
     found: list[Row] = []
     findings: list[Row] = []
     questions: list[Row] = []
     for group in groups:
         seen = Observations()
+        seen.group_commits = runs.get(group, [])
         _add_records(seen, group, commits.get(group, ()), generations.get(group, ()))
         seen.events = [event_of(row) for row in sorted(events.get(group, ()), key=_place_in_file)]
         seen.add(observed(sorted(snapshots.get(group, ()), key=_place_in_survey)))
@@ -161,8 +171,12 @@ def _time_of(shared: Shared, seen: Observations) -> Instant:
     """As of when a group is judged."""
     if shared.has_ended:
         return shared.cluster.now
-    own = (row.at for rows in (seen.commits, seen.generations, seen.removals, seen.events) for row in rows)
+    own = (row.at for rows in (_of_topic(seen), seen.removals, seen.events) for row in rows)
     return max((at for at in own if at is not None and at > shared.cluster.now), default=shared.cluster.now)
+
+
+def _of_topic(seen: Observations) -> Iterator[Commit | GroupCommits | Generation]:
+    return chain(seen.commits, seen.group_commits, seen.generations)
 
 
 def _add_records(seen: Observations, group: str, commits: Sequence[Row], generations: Sequence[Row]) -> None:
@@ -179,7 +193,7 @@ def _add_records(seen: Observations, group: str, commits: Sequence[Row], generat
         add_row(seen, commit)
     for row in sorted(generations, key=lambda each: each["place"]):
         add_row(seen, loads(row["kind"], row["body"]))
-    if commits or generations:
+    if commits or generations or seen.group_commits:
         seen.known_groups[group] = OFFSETS_TOPIC
 
 
@@ -208,11 +222,11 @@ def _cases(shared: Shared, cluster: ClusterView, group: str, seen: Observations)
         listings=[
             replace(listing, groups=(group,) if group in named else ()) for listing, named in shared.listings
         ],
-        history_from=_history(shared, cluster, group, [*seen.commits, *seen.generations]),
+        history_from=_history(shared, cluster, group, _of_topic(seen)),
     )
 
 
-def _history(shared: Shared, cluster: ClusterView, group: str, rows: Sequence[Any]) -> Instant | None:
+def _history(shared: Shared, cluster: ClusterView, group: str, rows: Iterable[Any]) -> Instant | None:
     home = cluster.home_of(group)
     if home is not None:
         return shared.history_from.get(home.partition)

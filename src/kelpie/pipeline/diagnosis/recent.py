@@ -9,8 +9,9 @@ result and more rows, so rounds carry what they leave:
 - Commits: of each position the newest MOST_COMMITS. Rules are asked about those of the last COMMITS_MS, and
   the newest FEW_COMMITS in any case (`judged_commits`). Patience follows from the rhythm of commits, and a
   fault of an hour ago must be seen beside the time before it.
-- Generations: of each group the newest MOST_GENERATIONS (`generations`).
-- Lines of logs: of each group the newest MOST_EVENTS that are at most EVENTS_MS older than its newest, as
+- Generations: of each group the newest MOST_GENERATIONS that are at most WEEK_MS older than its newest, and
+  the newest FEW_GENERATIONS in any case (`generations`).
+- Lines of logs: of each group the newest MOST_EVENTS that are at most WEEK_MS older than its newest, as
   earlier surveys count for a week. Lines without a time, and lines about no group, are all kept.
 """
 
@@ -26,11 +27,11 @@ from kelpie.pipeline.ordering import begins, keys, numbers
 FEW_COMMITS, MOST_COMMITS = 20, 200
 """Of one position."""
 COMMITS_MS = 6 * 3_600_000
-MOST_GENERATIONS = 200
+FEW_GENERATIONS, MOST_GENERATIONS = 10, 200
 """Of one group."""
 MOST_EVENTS = 2_000
 """Of one group."""
-EVENTS_MS = 7 * 24 * 3_600_000
+WEEK_MS = 7 * 24 * 3_600_000
 _NO_TIME = -(1 << 62)
 _POSITION = ("group", "topic", "partition")
 _PLACE = ("offsets_partition", "log_offset")
@@ -73,7 +74,7 @@ def recent_events(rows: pa.Table) -> pa.Table:
     since[key[timed][order][is_last]] = at[timed][order][is_last]
     newest = np.full(len(since), _NO_TIME)
     np.maximum.at(newest, key[timed], at[timed])
-    is_young = (at >= since[key]) & (at >= newest[key] - EVENTS_MS)
+    is_young = (at >= since[key]) & (at >= newest[key] - WEEK_MS)
     return rows.filter(pa.array(~timed | is_young))
 
 

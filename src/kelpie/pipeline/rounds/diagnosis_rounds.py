@@ -20,7 +20,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import functions as F  # noqa: N812 - everyone who knows Spark knows F.
 
 from kelpie.cluster import ClusterView
 from kelpie.doctor.case import Case
@@ -312,7 +311,7 @@ def _more_generations(
     if not places.num_rows:
         return
     groups = sorted(set(places["group"].to_pylist()))
-    records = tables.frame_of(RECORDS, files[RECORDS]).where(F.col("group").isin(*groups))
+    records = tables.rows_of_groups(RECORDS, files[RECORDS], groups)
     no_commits = empty(tables.spark, STORED[COMMITS].spark_schema)
     with_times = dated(once(records, epoch_rows(tables, seen)), no_commits).withColumnRenamed("began", "at")
     rows = with_times.select(*RECORD).toArrow()

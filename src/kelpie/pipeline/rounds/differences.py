@@ -1,5 +1,6 @@
 """What differs between the rows that a table has and the rows that it should have."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -43,6 +44,22 @@ def difference_in_memory(old: pa.Table, fresh: pa.Table) -> Difference:
     counted = sides.group_by(fresh.column_names).aggregate([(_SIDE, "sum")])
     rows = counted.rename_columns([*fresh.column_names, _SIDE])
     return _split(rows.filter(pc.field(_SIDE) != 0), fresh.schema)
+
+
+def difference_of_few(old: pa.Table, fresh: pa.Table) -> Difference:
+    """The same for few rows in memory, whose columns may be nested."""
+
+    def beyond(rows: pa.Table, others: pa.Table) -> pa.Table:
+        left = Counter(map(repr, others.to_pylist()))
+        places = []
+        for place, row in enumerate(map(repr, rows.to_pylist())):
+            if left[row]:
+                left[row] -= 1
+            else:
+                places.append(place)
+        return rows.take(pa.array(places, pa.int64()))
+
+    return Difference(beyond(fresh, old), beyond(old, fresh))
 
 
 def _split(rows: pa.Table, schema: pa.Schema) -> Difference:

@@ -39,7 +39,7 @@ from kelpie.pipeline.tables import STORED
 from kelpie.places import Place
 
 _MOST_GONE = 0.5
-"""If a larger part of an input was replaced, a round over everything costs less."""
+"""If a larger part of all inputs was replaced, a round over everything costs less."""
 
 
 class Input(NamedTuple):
@@ -164,10 +164,14 @@ def _step(tables: ClusterTables, follower: Follower, work: Work) -> Round | None
     for name, now in work.inputs.items():
         table, since = STORED[name], last["versions"][name]
         changed = changes(tables.lake, table, tables.cluster, since=since, until=now.version)
-        if changed is None or _size(changed.went) > _MOST_GONE * _size(now.files):
+        if changed is None:
             return None
         inputs[name] = Input(now, changed)
-    if sum(_size(each.changes.went) for each in inputs.values()) <= SMALL_FILES_BYTES:
+    replaced = sum(_size(each.changes.went) for each in inputs.values())
+    # Of all inputs together: a new row of a small one may replace the only file that it has.
+    if replaced > _MOST_GONE * sum(_size(each.now.files) for each in inputs.values()):
+        return None
+    if replaced <= SMALL_FILES_BYTES:
         tables = tables.for_rows(sum(each.changes.rows for each in inputs.values()))
     return follower.step(tables, inputs, last["position"])
 

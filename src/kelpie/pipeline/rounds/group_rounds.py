@@ -36,11 +36,12 @@ from kelpie.pipeline.rounds.differences import (
     conditions,
     difference,
     difference_in_memory,
+    difference_of_few,
 )
 from kelpie.pipeline.rounds.following import Input, Round
 from kelpie.pipeline.rounds.seen import Seen, begins_earlier, epoch_rows, seen_in
 from kelpie.pipeline.spark.session import is_for_few_rows
-from kelpie.pipeline.storage.frames import ClusterTables, empty
+from kelpie.pipeline.storage.frames import ClusterTables, empty, is_of, stored_names
 from kelpie.pipeline.storage.lake import Snapshot
 from kelpie.pipeline.storage.typed_data import read, written
 from kelpie.pipeline.tables import STORED
@@ -101,12 +102,14 @@ class GroupRounds:
         follows = before.is_dated and not before.in_zookeeper
         if news.of_all or not follows or len(news.groups) > _MOST_GROUPS:
             return None
-        of_groups = F.col("group").isin(*news.groups)
-        records = tables.frame_of(RECORDS, inputs[RECORDS].now.files).where(of_groups)
+        # New commits are many, and none is read here.
+        tables = tables.for_rows(news.count)
+        records = tables.rows_of_groups(RECORDS, inputs[RECORDS].now.files, news.groups)
         files: dict[str, Any] = {COPIED_EVENTS: tables.write(STORED[COPIED_EVENTS], news.events)}
-        copied = tables.frame_of(COPIED_EVENTS, tables.files_now(COPIED_EVENTS))
-        copied = copied.unionByName(tables.new_rows(COPIED_EVENTS, files[COPIED_EVENTS]))
-        events = tables.settled(_as_events(copied.where(of_groups)))
+        folder = tables.lake.path(STORED[COPIED_EVENTS])
+        new = [folder / file.path for file in files[COPIED_EVENTS]]
+        copied = [*tables.files_now(COPIED_EVENTS), *new]
+        events = tables.settled(_as_events(tables.rows_of_groups(COPIED_EVENTS, copied, news.groups)))
         topic_ids = tables.frame_of(TOPIC_IDS, tables.files_now(TOPIC_IDS))
         known = epoch_rows(tables, news.seen)
         if is_for_few_rows(tables.spark) and len(news.groups) <= _FEW_GROUPS:
@@ -149,6 +152,8 @@ class _News:
         if before.in_zookeeper:
             shared |= (kinds == "setting") & pc.match_substring(pc.field("body"), f'"{GROUP_ID}"')
         self.of_all |= bool(self._new(SNAPSHOT, ["kind", "body"], shared).num_rows)
+        self.count = places.num_rows + self.events.num_rows
+        """How many records and lines are new."""
         names = {*places["group"].to_pylist(), *self.events["group"].to_pylist()}
         self.groups = sorted(names)
 
@@ -167,9 +172,14 @@ def _written(
     tables: ClusterTables, name: str, fresh: DataFrame, groups: Collection[str]
 ) -> tuple[list[Any], list[str]]:
     """The files to add, and the conditions for rows that they replace."""
-    table = STORED[name]
-    old = tables.frame_of(name, tables.files_now(name)).where(F.col("group").isin(*groups))
-    differ = difference(table, old, fresh)
+    table, files = STORED[name], tables.files_now(name)
+    if is_for_few_rows(tables.spark):
+        made = fresh.select(*(F.col(each.name).cast(each.dataType) for each in table.spark_schema))
+        rows = made.toArrow().cast(table.schema)
+        old = tables.columns_of(name, files, stored_names(name), is_of(groups))
+        differ = difference_of_few(tables.declared(name, old), rows)
+    else:
+        differ = difference(table, tables.rows_of_groups(name, files, groups), fresh)
     if differ.went.num_rows > MOST_CONDITIONS:
         return tables.write(table, fresh), [among("group", groups)]
     return tables.write(table, differ.came), conditions(table, differ.went)

@@ -6,7 +6,7 @@ rows are part of the plan: Spark takes longer to list and open files, and to pla
 
 import re
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -36,6 +36,8 @@ SMALL_ROWS = 100_000
 """Of one table; so many rows are one task."""
 SMALL_FILES_BYTES = 4 << 20
 """Of one table; the driver reads so many, and Spark gets the rows from memory."""
+SEARCHED_BYTES = 256 << 20
+"""Of files: the driver looks for rows of some groups in so many."""
 _SPECIAL = re.compile(r"([\\{}\[\]*?])")
 _TIMES = "spark.sql.parquet.outputTimestampType"
 
@@ -79,6 +81,22 @@ class ClusterTables:
             frame = self.spark.read.schema(stored).parquet(*map(literal_path, files))
         return frame.withColumn(CLUSTER, F.lit(self.cluster)).select(*table.spark_schema.names)
 
+    def rows_of_groups(self, name: str, files: Sequence[Place], groups: Collection[str]) -> DataFrame:
+        """The rows of these groups: few, so that no plan needs the others."""
+        if sum(file.stat().st_size for file in files) > SEARCHED_BYTES:
+            return self.frame_of(name, files).where(F.col("group").isin(*groups))
+        rows = self.columns_of(name, files, stored_names(name), is_of(groups))
+        if not rows.num_rows:
+            return empty(self.spark, STORED[name].spark_schema)
+        frame = self.spark.createDataFrame(self.declared(name, rows), STORED[name].spark_schema)
+        return frame.coalesce(1)
+
+    def declared(self, name: str, rows: pa.Table) -> pa.Table:
+        """Rows of files with all columns of their table."""
+        table = STORED[name]
+        whole = rows.append_column(CLUSTER, pa.array([self.cluster] * rows.num_rows, pa.string()))
+        return whole.select(table.schema.names).cast(table.schema)
+
     def rows_now(self, name: str) -> pa.Table:
         """All rows of a table, in memory: of one that rounds keep, or that is small."""
         return self.columns_of(name, self.files_now(name), stored_names(name))
@@ -90,11 +108,7 @@ class ClusterTables:
     def of_rows(self, name: str, rows: pa.Table) -> tuple["ClusterTables", DataFrame]:
         """Rows of a table that are in memory, as a frame; and these tables in a session for so many rows."""
         few = self.for_rows(rows.num_rows)
-        table = STORED[name]
-        whole = rows.append_column(CLUSTER, pa.array([self.cluster] * rows.num_rows, pa.string()))
-        frame = few.spark.createDataFrame(
-            whole.select(table.schema.names).cast(table.schema), table.spark_schema
-        )
+        frame = few.spark.createDataFrame(self.declared(name, rows), STORED[name].spark_schema)
         return few, frame.coalesce(1) if few is not self else frame
 
     def settled(self, rows: DataFrame) -> DataFrame:
@@ -133,7 +147,10 @@ class ClusterTables:
         held = pa.schema([STORED[name].schema.field(column) for column in columns])
         read = []
         for file in files:
-            rows = pq.read_table(readable(file), columns=list(columns), partitioning=None).cast(held)
+            rows = pq.read_table(readable(file), columns=list(columns), partitioning=None)
+            if rows.num_columns < len(columns):  # An earlier release wrote it.
+                rows = declared(rows, STORED[name], {}).select(columns)
+            rows = rows.cast(held)
             read.append(rows if where is None else rows.filter(where))
         return pa.concat_tables(read) if read else held.empty_table()
 
@@ -210,6 +227,10 @@ def table_frame(spark: SparkSession, lake: Lake, table: LakeTable) -> DataFrame:
 def stored_names(name: str) -> list[str]:
     """The columns of a table that its files hold."""
     return [column.name for column in STORED[name].in_files]
+
+
+def is_of(groups: Collection[str]) -> pc.Expression:
+    return pc.field("group").isin(pa.array(sorted(groups), pa.string()))
 
 
 def empty(spark: SparkSession, schema: StructType) -> DataFrame:
