@@ -3,8 +3,8 @@
 1,000 groups read four partitions each. History is one commit per position and half hour, so that thirty days
 are 5.8 million commits; a survey of brokers, leaders, groups, ends and offsets every two hours; and a new
 generation of each group once a day. The round that is measured is 30 s in which each position commits every
-five seconds (24,000 commits), with one survey, and with a rebalance of ten groups, of which a log tells, too.
-Bronze is written directly, so that nothing but the rounds is measured. One lake is filled, and copied when
+five seconds (24,000 commits), with one survey, and with a rebalance of ten groups, of which a log tells, too:
+other ones in each round. Bronze is written directly, so that nothing but the rounds is measured. One lake is filled, and copied when
 it has so many days. The last line is one round with three million commits: 100,000 per second for 30 s, which
 two cores must do in 60 s of CPU.
 """
@@ -115,14 +115,15 @@ def _fill(room: Path, tables: "ClusterTables") -> dict[str, float]:
 def _rounds(tables: "ClusterTables", state: list[int], *, is_many: bool) -> dict[str, float]:
     log = _Log(tables)
     log.state = state
+    rebalancing = (range(first, first + REBALANCED) for first in range(0, GROUPS, REBALANCED))
     for _ in range(_WARM_UP):  # What these rounds compile, later ones use.
-        log.append(ROUND_S, EVERY_S, ROUND_S, groups=range(REBALANCED))
+        log.append(ROUND_S, EVERY_S, ROUND_S, groups=next(rebalancing))
         _make(tables, "warm-up")
     history = log.written
     costs = []
     for _ in range(1 if is_many else ROUNDS):
         every_s = ROUND_S * GROUPS * POSITIONS / MANY if is_many else EVERY_S
-        log.append(ROUND_S, every_s, ROUND_S, groups=range(REBALANCED))
+        log.append(ROUND_S, every_s, ROUND_S, groups=next(rebalancing))
         costs.append(_make(tables, "round"))
     least = min(costs, key=lambda each: sum(each.values()))
     new = (log.written - history) / len(costs)
