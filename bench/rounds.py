@@ -4,9 +4,9 @@
 are 5.8 million commits; a survey of brokers, leaders, groups, ends and offsets every two hours; and a new
 generation of each group once a day. The round that is measured is 30 s in which each position commits every
 five seconds (24,000 commits), with one survey, and with a rebalance of ten groups, of which a log tells, too:
-other ones in each round. Bronze is written directly, so that nothing but the rounds is measured. One lake is filled, and copied when
-it has so many days. The last line is one round with three million commits: 100,000 per second for 30 s, which
-two cores must do in 60 s of CPU.
+other ones in each round. Bronze is written directly, so that nothing but the rounds is measured. One lake is
+filled, and copied when it has so many days. The last line is one round with three million commits: 100,000
+per second for 30 s, which two cores must do in 60 s of CPU.
 """
 
 import json
