@@ -26,7 +26,7 @@ from kelpie.real.pool import Pool
 from kelpie.real.s3 import RealS3
 from kelpie.real.zookeeper import RealZooKeeper
 from tests import programs
-from tests.client.zookeeper_client import kazoo_client
+from tests.client.zookeeper_client import delete_all_nodes, kazoo_client
 from tests.waiting import pause_s
 
 if TYPE_CHECKING:
@@ -137,11 +137,16 @@ _LONG_FILES = (
     "tests/cli/test_reference.py",
     "tests/doctor/test_matrix_replay.py",
     "tests/documentation/",
+    "tests/guard/test_handler.py",
     "tests/web/access/test_browser_login.py",
     "tests/web/lab/test_lab_pages.py",
+    "tests/web/repairs/test_browser_repairs.py",
     "tests/web/test_browser.py",
+    "tests/web/test_otlp.py",
 )
-"""Few tests that take long: a browser, a wheel, commands, recordings."""
+"""Few tests that take long: a browser, a wheel, commands, recordings, time limits. Begun last, two tests in
+a browser ran for half a minute when the other processes had nothing left to do.
+"""
 
 
 def _order(items: Sequence[pytest.Item]) -> tuple[int, bool, bool, bool, int]:
@@ -311,9 +316,7 @@ def real_zookeeper(_pool: Pool) -> RealZooKeeper:
     with _available():
         server = _pool.zookeeper()
     with kazoo_client(server.connect) as client:
-        for name in client.get_children("/"):
-            if name != "zookeeper":
-                client.delete(f"/{name}", recursive=True)
+        delete_all_nodes(client, server.connect)
     return server
 
 
@@ -396,8 +399,13 @@ def spark(
         "spark.sql.optimizer.excludedRules": (
             "org.apache.spark.sql.delta.metric.OptimizeConditionalIncrementMetric"
         ),
-        # As for brokers (kelpie.real.java): a tenth of the start and of the first queries.
-        "spark.driver.extraJavaOptions": "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote",
+        # No verification, as for brokers (kelpie.real.java): a tenth of the start and of the first queries.
+        # Room for what queries leave behind, from the beginning: the heap grows to that anyway, and the
+        # collector came so often that it took a twentieth of the time.
+        "spark.driver.extraJavaOptions": (
+            "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote "
+            "-Xms1g -Xmn500m -XX:MetaspaceSize=192m"
+        ),
         "spark.local.dir": str(folder / "local"),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
     }

@@ -64,7 +64,7 @@ def test_an_output_that_cannot_be_written_is_one_line(words: list[str]) -> None:
 def test_a_reader_that_goes_away_is_no_error() -> None:
     """kelpie … | head -1."""
     with subprocess.Popen(
-        [*_KELPIE, "names", "--partition", "3", "--partitions", "50", "-n", "30000"],
+        [*_KELPIE, "names", "--partition", "0", "--partitions", "1", "-n", "30000"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     ) as process:

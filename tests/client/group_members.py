@@ -19,7 +19,15 @@ class Consumers:
 
     def join(self, client_id: str, group: str) -> None:
         self._all.append(
-            Consumer({"bootstrap.servers": self._bootstrap, "group.id": group, "client.id": client_id})
+            Consumer(
+                {
+                    "bootstrap.servers": self._bootstrap,
+                    "group.id": group,
+                    "client.id": client_id,
+                    # By its answer a member hears that another one wants to join; three seconds by default.
+                    "heartbeat.interval.ms": 100,
+                }
+            )
         )
         self._all[-1].subscribe(["orders"])
 

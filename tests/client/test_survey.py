@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,7 +15,9 @@ from kelpie.client.survey import SurveyOptions, survey
 from kelpie.doctor.cases import build
 from kelpie.doctor.diagnosis import diagnose_all
 from kelpie.errors import ErrorCode
-from kelpie.lab import Cluster
+from kelpie.lab import Cluster, virtual_time
+from kelpie.lab.memory_network import MemoryNetwork
+from kelpie.lab.virtual_time import VirtualLoop
 from kelpie.model.names import TopicPartition
 from kelpie.model.partitioning import partition_for
 from kelpie.observations import OFFSETS_TOPIC, Observations
@@ -34,17 +37,42 @@ def _run(test: Callable[[], Awaitable[None]]) -> None:
     asyncio.run(limited())
 
 
+NETWORK = MemoryNetwork()
+
+
+def _run_without_waiting(test: Callable[[], Awaitable[None]]) -> None:
+    """The same on a virtual clock: time limits pass at once."""
+
+    async def limited() -> None:
+        async with asyncio.timeout(60.0):
+            await test()
+
+    virtual_time.run(limited())
+
+
+def _cluster(brokers: int, **options: Any) -> Cluster:
+    """On sockets, or for a virtual clock inside the process."""
+    is_virtual = isinstance(asyncio.get_running_loop(), VirtualLoop)
+    return Cluster(brokers, network=NETWORK if is_virtual else None, **options)
+
+
+def _settings(cluster: Cluster, **options: Any) -> Settings:
+    """To reach a cluster that `_cluster` has made."""
+    is_virtual = isinstance(asyncio.get_running_loop(), VirtualLoop)
+    return replace(Settings.of(cluster.bootstrap_servers, **options), network=NETWORK if is_virtual else None)
+
+
 @asynccontextmanager
 async def _inhabited(
     persona: str = "4.3", brokers: int = 3, **others: Any
 ) -> AsyncIterator[tuple[Cluster, Inhabitants]]:
     """A cluster with the topic orders, and groups that have committed in it."""
     config = {"offsets.topic.replication.factor": 1, "group.initial.rebalance.delay.ms": 0}
-    async with Cluster(
+    async with _cluster(
         brokers, persona=persona, offsets_partitions=PARTITIONS, config=config, **others
     ) as cluster:
         cluster.create_topic("orders", 3, replication=1)
-        async with await Nodes.open(Settings.of(cluster.bootstrap_servers)) as nodes:
+        async with await Nodes.open(_settings(cluster)) as nodes:
             living = Inhabitants(nodes)
             for partition in range(3):
                 await living.produce("orders", partition, 10)
@@ -237,7 +265,7 @@ def test_a_silent_broker_is_asked_once() -> None:
             hit = _led_by(cluster, 2)
             assert hit
             cluster.stall(node=2, client="patient")
-            settings = Settings.of(cluster.bootstrap_servers, client_id="patient", **FAST)
+            settings = _settings(cluster, client_id="patient", **FAST)
             seen = await survey(settings)
             assert {row.node_id for row in seen.brokers if row.alive} == {1, 3}
             assert {row.group for row in seen.committed} == set(GROUPS) - hit
@@ -249,7 +277,7 @@ def test_a_silent_broker_is_asked_once() -> None:
             partitions = {name for name in _unasked(seen, "partition") if name.startswith("orders-")}
             assert len(partitions) == 1, "one of three partitions of orders is led by the silent broker"
 
-    _run(test)
+    _run_without_waiting(test)
 
 
 def test_a_broker_that_falls_silent_halfway_costs_what_is_left() -> None:
@@ -259,13 +287,13 @@ def test_a_broker_that_falls_silent_halfway_costs_what_is_left() -> None:
         async with _inhabited() as (cluster, _):
             hit = _led_by(cluster, 2)
             silence = cluster.silence(api="OffsetFetch", node=2, client="patient")
-            settings = Settings.of(cluster.bootstrap_servers, client_id="patient", **FAST)
+            settings = _settings(cluster, client_id="patient", **FAST)
             seen = await survey(settings, options=SurveyOptions(groups_per_request=1))
             assert silence.hits == 1
             assert hit <= set(_unasked(seen, "group"))
             assert {row.group for row in seen.committed} == set(GROUPS) - hit
 
-    _run(test)
+    _run_without_waiting(test)
 
 
 def test_a_leaderless_partition_of_a_topic_costs_its_ends() -> None:
@@ -304,9 +332,9 @@ def test_a_dispute_is_put_to_every_broker() -> None:
     """A broker that has missed an election names the old leader; the newer epoch counts."""
 
     async def test() -> None:
-        async with Cluster(3, offsets_partitions=PARTITIONS) as cluster:
+        async with _cluster(3, offsets_partitions=PARTITIONS) as cluster:
             cluster.create_topic("orders", 1)
-            async with await Nodes.open(Settings.of(cluster.bootstrap_servers)) as nodes:
+            async with await Nodes.open(_settings(cluster)) as nodes:
                 living = Inhabitants(nodes)
                 for group in GROUPS:
                     await living.commit(group, "orders", {0: 1})
@@ -314,7 +342,7 @@ def test_a_dispute_is_put_to_every_broker() -> None:
             assert moved
             cluster.freeze_metadata(3)
             await cluster.stop(1)
-            seen = await survey(Settings.of(cluster.bootstrap_servers), known=GROUPS)
+            seen = await survey(_settings(cluster), known=GROUPS)
             lookups = {
                 (row.group, row.told_by): row.node_id
                 for row in seen.answers
@@ -327,7 +355,7 @@ def test_a_dispute_is_put_to_every_broker() -> None:
             answered = {row.group for row in seen.states if row.error is ErrorCode.NONE}
             assert answered >= {group for group in moved if lookups[group, 2] == 2}
 
-    _run(test)
+    _run_without_waiting(test)
 
 
 def test_a_broker_that_is_cut_off_is_heard_and_not_believed() -> None:
@@ -357,7 +385,7 @@ def test_a_coordinator_that_denies_is_looked_up() -> None:
         async with _inhabited() as (cluster, _):
             hit = _led_by(cluster, 2)
             cluster.fail(ErrorCode.NOT_COORDINATOR, api="DescribeGroups", node=2)
-            seen = await survey(Settings.of(cluster.bootstrap_servers))
+            seen = await survey(_settings(cluster))
             denied = {row.group for row in seen.states if row.error is ErrorCode.NOT_COORDINATOR}
             assert denied == hit
             lookups = [row for row in seen.answers if row.asked == "FindCoordinator"]
@@ -365,7 +393,7 @@ def test_a_coordinator_that_denies_is_looked_up() -> None:
                 (group, node, 2) for group in hit for node in (1, 2, 3)
             }
 
-    _run(test)
+    _run_without_waiting(test)
 
 
 @pytest.mark.usefixtures("hurry")

@@ -11,8 +11,8 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
-from itertools import product
+from functools import cache, partial
+from itertools import groupby, product
 from typing import Any
 
 # ruff: noqa: PLR0917  A matcher gets text, place and what follows behind its own arguments.
@@ -61,7 +61,14 @@ class Expression:
         return self._match(text, 0, _done)
 
     def _sequence(self, nodes: list[Any]) -> Matcher:
-        matchers = [self._node(*node) for node in nodes]
+        matchers: list[Matcher] = []
+        for is_single, some in groupby(nodes, lambda node: self.single(*node) is not None):
+            if is_single:
+                matchers.append(partial(self._characters, [self._known_single(*node) for node in some]))
+            else:
+                matchers += [self._node(*node) for node in some]
+        if len(matchers) == 1:
+            return matchers[0]
 
         def match(text: str, at: int, then: Then, index: int = 0) -> int | None:
             if index == len(matchers):
@@ -72,9 +79,6 @@ class Expression:
 
     def _node(self, op: Any, value: Any) -> Matcher:
         name = str(op)
-        single = self.single(op, value)
-        if single is not None:
-            return partial(self._character, single)
         if name in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
             return self._repetition(name, *value)
         match name:
@@ -97,9 +101,13 @@ class Expression:
         if self._steps > _MOST_STEPS:
             raise _TooMany
 
-    def _character(self, single: Is, text: str, at: int, then: Then) -> int | None:
-        self._count()
-        return then(at + 1) if at < len(text) and single(text[at]) else None
+    def _characters(self, singles: list[Is], text: str, at: int, then: Then) -> int | None:
+        for single in singles:
+            self._count()
+            if at >= len(text) or not single(text[at]):
+                return None
+            at += 1
+        return then(at)
 
     def _branch(self, ways: list[Matcher], text: str, at: int, then: Then) -> int | None:
         return next((end for way in ways if (end := way(text, at, then)) is not None), None)
@@ -130,11 +138,11 @@ class Expression:
 
     def _repetition(self, name: str, least: int, most: Any, body: Any) -> Matcher:
         limit = sys.maxsize if str(most) == "MAXREPEAT" else int(most)
-        single = self.single(*body[0]) if len(body) == 1 else None
         if name == "POSSESSIVE_REPEAT":
             inside = self._repetition("MAX_REPEAT", least, most, body)
             return partial(self._atomic, inside)
-        if single is not None:
+        if len(body) == 1 and self.single(*body[0]) is not None:
+            single = self._known_single(*body[0])
             return partial(self._run, single, least, limit, name == "MIN_REPEAT")
         return partial(self._again, self._sequence(list(body)), least, limit, name == "MIN_REPEAT", 0)
 
@@ -187,6 +195,12 @@ class Expression:
             return once_more() if found is None else found
         found = once_more()
         return then(at) if found is None else found
+
+    def _known_single(self, op: Any, value: Any) -> Is:
+        """The same as `single`, which must not be None; it remembers each character."""
+        single = self.single(op, value)
+        assert single is not None
+        return cache(single)
 
     def single(self, op: Any, value: Any) -> Is | None:
         """Whether a node stands for one character, and which."""

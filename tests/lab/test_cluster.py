@@ -26,6 +26,13 @@ from tests.lab.stub import StubCluster, SyncStubCluster
 WaitUntil = Callable[..., None]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _older_objects_are_not_looked_at() -> None:
+    """The garbage collector would look at all of them, twice for each test: see tests/conftest.py."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def _nothing_is_left_behind(wait_until: WaitUntil) -> Iterator[None]:
     """No thread and no open file more than before."""

@@ -6,7 +6,7 @@ import pytest
 
 from kelpie.wire import compiler
 from kelpie.wire.api.list_groups import ListedGroup, ListGroupsResponse
-from kelpie.wire.api.metadata import MetadataResponse
+from kelpie.wire.api.offset_delete import OffsetDeleteRequest
 from kelpie.wire.compiler.decode import MOST_ENTRIES
 from kelpie.wire.compiler.source import uvarint
 from kelpie.wire.malformed import Malformed
@@ -29,13 +29,12 @@ def test_more_entries_than_the_budget_are_refused_before_one_is_made(monkeypatch
 
 
 def test_entries_of_all_lists_count_together() -> None:
-    """A list of lists that are small each. Version 0 of Metadata: topics, each with partitions."""
+    """A list of lists that are small each. OffsetDelete: topics with partitions that are quick to make."""
     half = MOST_ENTRIES // 2 + 1
-    partitions = bytes(2 + 4 + 4 + 4 + 4) * half
-    topic = bytes(2) + bytes(2) + half.to_bytes(4) + partitions
-    raw = bytes(4) + (2).to_bytes(4) + topic
+    topic = bytes(2) + half.to_bytes(4) + bytes(4) * half
+    raw = bytes(2) + (2).to_bytes(4) + topic
     with pytest.raises(Malformed, match="entries"):
-        compiler.decode(MetadataResponse, 0, raw + topic[:8] + bytes(len(partitions)))
+        compiler.decode(OffsetDeleteRequest, 0, raw + topic)
 
 
 @pytest.mark.parametrize("lost", [1, 1000])

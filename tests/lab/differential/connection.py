@@ -1,4 +1,4 @@
-"""Raw requests on sockets, many of them waiting at once.
+"""Raw requests, many of them waiting at once.
 
 Kafka works on one request of a connection at a time, so a request that is parked (a JoinGroup, a SyncGroup)
 blocks its connection. `Connections` therefore gives every request a connection that is idle, and opens one
@@ -6,6 +6,7 @@ more when there is none.
 """
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from kelpie.wire.framing import Frames, RequestHeader, decode_response, encode_request
@@ -63,12 +64,21 @@ class Connection(asyncio.Protocol):
             self.lost.set_result(None)
 
 
+Connect = Callable[[str, int, asyncio.Protocol], Awaitable[None]]
+"""Connects a protocol to a host and a port."""
+
+
+async def by_socket(host: str, port: int, protocol: asyncio.Protocol) -> None:
+    await asyncio.get_running_loop().create_connection(lambda: protocol, host, port)
+
+
 class Connections:
     """To one broker."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, connect: Connect = by_socket) -> None:
         host, _, port = address.partition(":")
         self._at = (host, int(port))
+        self._connect = connect
         self._all: list[Connection] = []
 
     async def ask(self, message: Any, version: int, client_id: str = "") -> "asyncio.Future[Any]":
@@ -76,8 +86,8 @@ class Connections:
         for connection in self._all:
             if connection.idle:
                 return connection.ask(message, version, client_id)
-        loop = asyncio.get_running_loop()
-        _, connection = await loop.create_connection(Connection, *self._at)
+        connection = Connection()
+        await self._connect(*self._at, connection)
         self._all.append(connection)
         return connection.ask(message, version, client_id)
 

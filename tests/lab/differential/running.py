@@ -6,6 +6,8 @@ from contextlib import asynccontextmanager
 
 from kelpie.errors import ErrorCode
 from kelpie.lab.cluster import Cluster as Lab
+from kelpie.lab.memory_network import MemoryNetwork
+from kelpie.lab.virtual_time import VirtualLoop
 from kelpie.wire.api.create_topics import CreatableTopic, CreateTopicsRequest
 from kelpie.wire.api.describe_groups import DescribeGroupsRequest
 from kelpie.wire.api.describe_transactions import DescribeTransactionsRequest
@@ -13,7 +15,7 @@ from kelpie.wire.api.find_coordinator import FindCoordinatorRequest
 from kelpie.wire.api.init_producer_id import InitProducerIdRequest
 from kelpie.wire.api.metadata import MetadataRequest, MetadataRequestTopic
 from tests.lab.differential.compare import Both, Difference, Live, Player
-from tests.lab.differential.connection import Connections
+from tests.lab.differential.connection import Connect, Connections, by_socket
 from tests.lab.differential.leaders import Leaders, following
 from tests.lab.differential.requests import TOPICS
 from tests.lab.differential.script import Script
@@ -32,17 +34,26 @@ _AT_ONCE = 16
 
 @asynccontextmanager
 async def both(real: str | Player) -> AsyncIterator[Both]:
-    """`real`: the address of a real broker, or what stands for it."""
+    """`real`: the address of a real broker, or what stands for it.
+
+    On a virtual clock, where nobody waits for timers, the lab needs a network inside the process.
+    """
     leaders: Leaders = {}
-    async with Lab(brokers=1, config=LAB_CONFIG) as lab:
+    loop = asyncio.get_running_loop()
+    if isinstance(loop, VirtualLoop):
+        network = MemoryNetwork()
+        lab, connect = Lab(brokers=1, config=LAB_CONFIG, network=network, wall=loop.wall), network.connect
+    else:
+        lab, connect = Lab(brokers=1, config=LAB_CONFIG), by_socket
+    async with lab:
         with following(leaders):
             player = Live(await prepared(real)) if isinstance(real, str) else real
-            yield Both(player, Live(await prepared(lab.bootstrap_servers)), leaders)
+            yield Both(player, Live(await prepared(lab.bootstrap_servers, connect)), leaders)
 
 
-async def prepared(address: str) -> Cluster:
+async def prepared(address: str, connect: Connect = by_socket) -> Cluster:
     """Has the topics, and coordinators that have loaded."""
-    connections = Connections(address)
+    connections = Connections(address, connect)
     try:
         async with asyncio.timeout(60):
             topics = [
@@ -68,7 +79,7 @@ async def prepared(address: str) -> Cluster:
                     break
                 await asyncio.sleep(0.05)
         ids = {topic.name: topic.topic_id for topic in answer.topics}
-        return Cluster(address, {key: ids[name] for key, (name, _) in TOPICS.items()})
+        return Cluster(address, {key: ids[name] for key, (name, _) in TOPICS.items()}, connect)
     finally:
         await connections.close()
 

@@ -17,7 +17,6 @@ member is left, only ids that were given out. The group's state shows them.
 
 import asyncio
 import itertools
-import time
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,7 +31,7 @@ from kelpie.wire.api.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from tests.lab.differential.cast import Cast, Part
-from tests.lab.differential.connection import Connections, Lost
+from tests.lab.differential.connection import Connect, Connections, Lost, by_socket
 from tests.lab.differential.names import Names, first_part
 from tests.lab.differential.requests import TOPICS, Requests
 from tests.lab.differential.script import Script, Step
@@ -54,6 +53,8 @@ AT_MOST_S = 0.5
 """Timers that are set by the steps between two lapses shall fire together: so long these steps may take."""
 LAPSE_S = 5.0
 """No timer is left that could fire."""
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.005, 0.1
+"""Between two questions whether a timer has fired."""
 NO_ANSWER = "no answer"
 CLOSED = "connection closed"
 _PARKING = frozenset({"join", "sync"})
@@ -64,6 +65,7 @@ _NEXT = {"join": 0, "sync": 1, "heartbeat": 2}
 class Cluster:
     address: str
     topic_ids: dict[str, bytes]
+    connect: Connect = by_socket
 
 
 @dataclass
@@ -96,21 +98,21 @@ class Side:
         """By group and generation: who led, by the first part of its id."""
         self.longest_s = 0.0
         """The longest time between two lapses."""
-        self._connections = Connections(cluster.address)
+        self._connections = Connections(cluster.address, cluster.connect)
         self._asked: dict[int, Asked] = {}
         self._states: dict[str, str] = {}
 
     async def play(self) -> list[Seen]:
         seen = []
         try:
-            began = time.monotonic()
+            began = _now()
             for number, step in enumerate(self.script.steps):
                 if step["op"] == "lapse":
-                    self.longest_s = max(self.longest_s, time.monotonic() - began)
+                    self.longest_s = max(self.longest_s, _now() - began)
                 seen.append(await self._play(number, step))
                 if step["op"] == "lapse":
-                    began = time.monotonic()
-            self.longest_s = max(self.longest_s, time.monotonic() - began)
+                    began = _now()
+            self.longest_s = max(self.longest_s, _now() - began)
             await self._clean_up()
         finally:
             await self._connections.close()
@@ -194,9 +196,11 @@ class Side:
         await self._wait(await self._connections.ask(message, 5, "observer"))
 
     async def _wait_while(self, group: str, state: str, described: Any) -> Any:
-        deadline = time.monotonic() + LIMIT_S
-        while described.group_state == state and time.monotonic() < deadline:
-            await asyncio.sleep(0.005)  # It waits for a timer, which many questions would not hasten.
+        deadline = _now() + LIMIT_S
+        pause_s = _FIRST_PAUSE_S
+        while described.group_state == state and _now() < deadline:
+            await asyncio.sleep(pause_s)  # It waits for a timer, which many questions would not hasten.
+            pause_s = min(pause_s * 1.5, _LONGEST_PAUSE_S)
             described = await self._describe(group)
             if described.group_state != state:
                 described = await self._describe(group)
@@ -205,8 +209,8 @@ class Side:
     async def _wait_for_transaction(self, step: Step) -> None:
         """Markers are written after EndTxn is answered."""
         wanted = [self.requests.transactional_id(step)]
-        deadline = time.monotonic() + LIMIT_S
-        while time.monotonic() < deadline:
+        deadline = _now() + LIMIT_S
+        while _now() < deadline:
             message = DescribeTransactionsRequest(transactional_ids=wanted)
             answer = await self._connections.ask(message, 0, "observer")
             async with asyncio.timeout(LIMIT_S):
@@ -218,12 +222,12 @@ class Side:
         """Nobody does anything until timers have changed the group, or would have."""
         group = self._group(step)
         before = described = await self._describe(group)
-        end = time.monotonic() + LAPSE_S
-        while time.monotonic() < end:
+        end = _now() + LAPSE_S
+        while _now() < end:
             await asyncio.sleep(0.01)
             described = await self._describe(group)
             if before is not None and _outline(described) != _outline(before):
-                before, end = None, time.monotonic() + step["hold"]
+                before, end = None, _now() + step["hold"]
         self._states[group] = described.group_state
         return self._seen(number, described)
 
@@ -284,6 +288,11 @@ class Side:
             leave = LeaveGroupRequest(group_id=group, members=members)
             await self._wait(await self._connections.ask(leave, 3, "observer"))
         await self._wait(await self._connections.ask(DeleteGroupsRequest(groups_names=groups), 2, "observer"))
+
+
+def _now() -> float:
+    """By the clock of the event loop, which may be virtual."""
+    return asyncio.get_running_loop().time()
 
 
 def _outline(described: Any) -> tuple[str, list[str]]:

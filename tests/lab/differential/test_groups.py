@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from kelpie.lab import virtual_time
 from kelpie.real.cluster import RealCluster
 from tests.lab.differential import recording
 from tests.lab.differential.compare import Difference, Played
@@ -58,7 +59,7 @@ def test_random_sequences_have_the_same_answers(play: Callable[[Sequence[Script]
 def test_random_sequences_have_the_answers_that_real_kafka_gave() -> None:
     """The same, of more scripts: real Kafka was asked once (recording.py)."""
     scripts = [Generator(SEED + number).script() for number in range(SEQUENCES)]
-    found = asyncio.run(_differences(Recording(recording.answers()), scripts))[0]
+    found = virtual_time.run(_differences(Recording(recording.answers()), scripts))[0]
     assert found is None, found and found.text()
 
 
@@ -72,7 +73,7 @@ class _Altered(Recording):
 def test_what_real_kafka_did_not_answer_is_a_difference() -> None:
     """The recording is compared, not only read."""
     script = Generator(SEED).script()
-    found = asyncio.run(_differences(_Altered(recording.answers()), [script]))[0]
+    found = virtual_time.run(_differences(_Altered(recording.answers()), [script]))[0]
     assert found is not None
     assert (found.step, found.where, found.real) == (len(script.steps) - 1, "the group", "another")
 

@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, Page
 
 from kelpie.lab import SyncCluster
 from kelpie.observations import Committed, Listing, Observations
+from kelpie.web.repairs import section
 from tests.doctor.building import NOW, a_broker, an_offsets_topic
 from tests.repair.scene import a_cluster, commit, committed
 from tests.web.access.logging_in import NAME, PASSWORD
@@ -38,6 +39,7 @@ def cluster() -> Iterator[SyncCluster]:
 @pytest.fixture
 def bench(tmp_path: Path, cluster: SyncCluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
     monkeypatch.setenv("KELPIE_STATE", str(tmp_path / "state"))
+    monkeypatch.setattr(section, "_RENEW_S", 1)  # Pages without scripts come again so often.
     rows = Observations(
         brokers=[a_broker(1)],
         partitions=an_offsets_topic(brokers=[1], replicas=1),

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from kelpie.client.zookeeper import connected
 from kelpie.lab import SyncCluster
 from kelpie.real.zookeeper import RealZooKeeper
+from kelpie.repair import zookeeper_group
 from tests.client.zookeeper_client import kazoo_client
 from tests.repair.scene import GROUP, a_cluster, commit, committed
 from tests.web.repairs.repairing import CLUSTER, Bench, a_bench, text_of
@@ -100,6 +102,10 @@ def test_a_zookeeper_that_is_not_there_is_told(
 ) -> None:
     """Also in Chinese."""
     monkeypatch.setenv("KELPIE_STATE", str(tmp_path / "state"))
+    # Nothing will listen there, however long it is tried.
+    monkeypatch.setattr(
+        zookeeper_group, "connected", lambda hosts, _, **options: connected(hosts, 0.5, **options)
+    )
     with a_bench(tmp_path, cluster, zookeeper="127.0.0.1:1") as bench:
         plan = bench.plan("migrate-offsets", GROUP)
         assert plan["failure"].startswith("ZooKeeper at 127.0.0.1:1 did not answer")
