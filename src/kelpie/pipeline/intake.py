@@ -7,7 +7,7 @@ number of the batch, so a batch that a killed run began is continued and no row 
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,6 +22,7 @@ from kelpie.observations.encoding import KNOWN
 from kelpie.observations.offsets_topic import add_row
 from kelpie.observations.positions import Commit
 from kelpie.pipeline.diagnosis import history
+from kelpie.pipeline.diagnosis.plain_history import PlainHistory
 from kelpie.pipeline.sources.file_states import forget_complaints
 from kelpie.pipeline.sources.inventory import FileBatch, Inventory, Item
 from kelpie.pipeline.sources.logs import intake as logs
@@ -308,26 +309,42 @@ class Intake:
         groups = outputs.groups[:MOST_DATED_GROUPS]
         if not groups:
             return seen
-        commit, files = self._tables.frame("offset_commit"), self._tables.frame("evidence_file")
         if outputs.positions:
-            columns = map(list, zip(*outputs.positions, strict=True))
-            shown = self._tables.spark.createDataFrame(pa.table(list(columns), schema=_POSITION))
-            of_shown = commit.join(F.broadcast(shown.select("group").distinct()), "group", "left_semi")
-            commits = history.commits(of_shown, self._tables.frame("transaction_marker"), files)
-            for row in history.changes(commits, shown).collect():
-                add_row(seen, history.commit_of(row.asDict()))
-        metadata = self._tables.frame("group_metadata")
-        is_undated = pc.field("written").is_null()
-        if not self._tables.lake.has_rows(TABLES["group_metadata"], self._tables.cluster, is_undated):
-            commit = self._tables.frame_of("offset_commit", ())  # It would date records that have no time.
-        records = history.records(metadata.where(metadata["group"].isin(groups)), commit, files)
-        by_group: dict[str, list[dict[str, object]]] = {}
-        for row in records.orderBy("offsets_partition", "log_offset").collect():
-            by_group.setdefault(row["group"], []).append(row.asDict(recursive=True))
+            for row in self._changes(outputs.positions):
+                add_row(seen, history.commit_of(row))
+        by_group: dict[str, list[dict[str, Any]]] = {}
+        for row in self._records(groups):
+            by_group.setdefault(row["group"], []).append(row)
         for rows in by_group.values():
             for observation in observed_groups(rows, {}):
                 add_row(seen, observation)
         return seen
+
+    def _changes(self, positions: Sequence[tuple[str, str, int, int]]) -> Iterable[dict[str, Any]]:
+        """Commits that tell when the offsets of these positions were shown."""
+        tables = self._tables
+        if tables.is_small("offset_commit", "transaction_marker"):
+            return PlainHistory(tables.lake, tables.cluster).changes(positions)
+        columns = map(list, zip(*positions, strict=True))
+        shown = tables.spark.createDataFrame(pa.table(list(columns), schema=_POSITION))
+        of_groups = F.broadcast(shown.select("group").distinct())
+        of_shown = tables.frame("offset_commit").join(of_groups, "group", "left_semi")
+        markers, files = tables.frame("transaction_marker"), tables.frame("evidence_file")
+        commits = history.commits(of_shown, markers, files)
+        return [row.asDict() for row in history.changes(commits, shown).collect()]
+
+    def _records(self, groups: Sequence[str]) -> Iterable[dict[str, Any]]:
+        """Records of these groups, with their times, in the order of the log."""
+        tables, name = self._tables, "group_metadata"
+        is_undated = tables.lake.has_rows(TABLES[name], tables.cluster, pc.field("written").is_null())
+        if not is_undated and tables.is_small(name):
+            return PlainHistory(tables.lake, tables.cluster).records(groups)
+        metadata, files = tables.frame(name), tables.frame("evidence_file")
+        # Commits date records that have no time.
+        commit = tables.frame("offset_commit") if is_undated else tables.frame_of("offset_commit", ())
+        records = history.records(metadata.where(metadata["group"].isin(*groups)), commit, files)
+        in_order = records.orderBy("offsets_partition", "log_offset").collect()
+        return [row.asDict(recursive=True) for row in in_order]
 
     def _append(self, name: str, rows: Rows, part: str = "") -> None:
         """`part`: a part of the batch that writes to this table beside others."""

@@ -34,6 +34,7 @@ from kelpie.pipeline.rounds.following import Input, Round
 from kelpie.pipeline.rounds.plain_commits import made as plain_commits
 from kelpie.pipeline.rounds.plain_commits import special
 from kelpie.pipeline.rounds.seen import Seen, epoch_rows, seen_in
+from kelpie.pipeline.standing import counted
 from kelpie.pipeline.storage.frames import ClusterTables, stored_names
 from kelpie.pipeline.storage.lake import Snapshot
 from kelpie.pipeline.storage.typed_data import read, written
@@ -67,6 +68,12 @@ class CommitRounds:
     def whole(self, tables: ClusterTables, inputs: Mapping[str, Snapshot], *, with_state: bool) -> Round:
         if not inputs[COMMITS].files and not with_state:
             return Round({}, anew=self.outputs)
+        plain = _all_plain(tables, inputs, with_state=with_state)
+        if plain is not None:
+            made_here = {name: tables.write(STORED[name], rows) for name, rows in plain.rows.items()}
+            if not with_state:
+                return Round(dict(made_here), anew=self.outputs)
+            return Round(dict(made_here), written(plain.after), anew=(*self.outputs, *self.state))
         commits, markers = (tables.frame_of(name, inputs[name].files) for name in self.inputs)
         files = {TIMELINE: tables.write(STORED[TIMELINE], timeline(commits, markers))}
         if not with_state:
@@ -116,6 +123,22 @@ class _Plain(NamedTuple):
     after: Position
     others: frozenset[int]
     """The offsets partitions of which it is not: Spark makes them."""
+
+
+def _all_plain(tables: ClusterTables, inputs: Mapping[str, Snapshot], *, with_state: bool) -> _Plain | None:
+    """Of all rows. None: there are too many, or transactions whose state has to be kept: Spark makes them."""
+    if tables.lake.count(STORED[COMMITS], tables.cluster) > MOST_ROWS:
+        return None
+    rows = tables.columns_of(COMMITS, inputs[COMMITS].files, stored_names(COMMITS))
+    has_transactions = bool(inputs[MARKERS].files) or bool(pc.any(rows["is_transactional"]).as_py())
+    if with_state and has_transactions:
+        return None
+    markers = tables.columns_of(MARKERS, inputs[MARKERS].files, stored_names(MARKERS))
+    made = plain_commits(counted(rows, markers), rows.slice(0, 0))
+    made_rows = {TIMELINE: made.timeline}
+    if with_state:
+        made_rows[CARRIED] = made.carried
+    return _Plain(made_rows, Position(Seen().with_rows(rows)), frozenset())
 
 
 def _plain(tables: ClusterTables, inputs: Mapping[str, Input], before: Position) -> _Plain | None:
