@@ -120,6 +120,22 @@ def test_groups_at_the_same_offsets_that_did_not_move_share_a_standing() -> None
     assert list(partitions_of(moved)) == partitions_of(_one_by_one(moved))
 
 
+def test_new_groups_at_the_same_offsets_share_a_standing() -> None:
+    """Nothing is known of them at the times of earlier ends, so they have no trend; older groups have one."""
+    ends = _ends((NOW - 2 * MINUTE, (90, 90)), (NOW - MINUTE, (95, 95)), (NOW, (100, 100)))
+    new = _case(ends, [_commit((90, 90), NOW - 20 * SECOND)], [_told((90, 90))])
+    other = replace(new, group="audit")
+    old = replace(new, group="old", commits=Positions([_commit((90, 90), NOW - 10 * MINUTE)]))
+    between = replace(new, group="between", commits=Positions([_commit((90, 90), NOW - 90 * SECOND)]))
+    found = [standing_of(case) for case in (new, other, old, between)]
+    assert found[0] is found[1]
+    changes = [standing.lag.change for standing in found if standing is not None]
+    assert changes[:2] == [None, None]
+    assert None not in changes[2:]
+    for case in (new, other, old, between):
+        assert list(partitions_of(case)) == partitions_of(_one_by_one(case))
+
+
 def test_rows_that_are_not_plain_are_looked_at_one_by_one() -> None:
     """A removed offset, a row without a time, another partition, another topic, an end that is not known."""
     ends = _ends((NOW, (100, 100)))

@@ -161,10 +161,15 @@ class _Read:
         )
         self.topic_ids = tuple(cluster.known_topics.id_of(name.topic) for name in names)
         self.trends = tuple(tuple(trend_ends(ends, cluster.now)) for ends in self.ends)
-        self.first_trend = min((trend[0][0] for trend in self.trends if trend), default=cluster.now)
+        newest = [trend[0][0] for trend in self.trends if trend]
+        self.first_trend = min(newest, default=cluster.now)
         """The oldest of the ends that come first."""
+        self.last_trend = max(newest, default=cluster.now)
+        """The newest of all ends that show a trend."""
         self.still: dict[_Offsets, Standing] = {}
         """Of groups that were at these offsets at the times of all ends that come first."""
+        self.new: dict[_Offsets, Standing] = {}
+        """Of groups of which nothing is known of the times of any end: they have no trend yet."""
         self._orders: dict[int, tuple[_Names, Callable[[Any], Any] | None]] = {}
         """By identity, with the object: the groups of a survey share their names, and to compare them by
         value for each group takes longer than all else here.
@@ -226,13 +231,14 @@ class _Standings:
         read = same[1]
         if not read.is_plain or case.reads.partitions != read.in_name_order:
             return None
-        known = read.still.get(told.offsets)
-        if known is not None and _stood_there(read, told.offsets, commits.runs, looks.runs):
+        alike = _alike(read, told.offsets, commits.runs, looks.runs)
+        known = alike.get(told.offsets) if alike is not None else None
+        if known is not None:
             return known
         points = _points(case.cluster.now, read, commits.runs, looks.runs)
         made = _standing(case.cluster.now, read, points) if points else None
-        if made is not None and _stood_there(read, told.offsets, commits.runs, looks.runs):
-            read.still[told.offsets] = made
+        if made is not None and alike is not None:
+            alike[told.offsets] = made
         return made
 
 
@@ -270,27 +276,34 @@ def _standing(now: Instant, read: _Read, points: Sequence[_Point]) -> Standing |
     return Standing(read.in_name_order, tuple(rows), GroupLag.of(rows))
 
 
-def _stood_there(
+def _alike(
     read: _Read, offsets: _Offsets, commits: Sequence[Run[Commit]], looks: Sequence[Run[Committed]]
-) -> bool:
-    """Whether a group was at these offsets in all rows, and at the times of all ends that come first."""
+) -> dict[_Offsets, Standing] | None:
+    """Standings by offsets, if nothing else matters: the group was at these offsets in all rows, and at the
+    times of all ends that come first, or nothing is known of it at the times of any end.
+    """
     names = read.names
     for look in looks:
         if look.names is not names and read.in_order(look.names, look.offsets) != offsets:
-            return False
+            return None
         if look.names is names and look.offsets != offsets:
-            return False
+            return None
         if type(look) is not GroupOffsets and has_errors(look):
-            return False
+            return None
     for run in commits:
         if read.in_order(run.names, run.offsets) != offsets or not read.is_of_topics(run):
-            return False
+            return None
+    if not looks:
+        return None
     # They are by time, those without one first.
-    oldest_look = looks[0].at if looks else read.first_trend + 1
+    oldest_look = looks[0].at
     oldest_commit = commits[0].at if commits else oldest_look
     if oldest_look is None or oldest_commit is None:
-        return False
-    return oldest_look <= read.first_trend or oldest_commit <= read.first_trend
+        return None
+    known_since = min(oldest_look, oldest_commit)
+    if known_since <= read.first_trend:
+        return read.still
+    return read.new if known_since > read.last_trend else None
 
 
 def _change(
