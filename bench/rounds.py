@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench.measure import Ratio, Report
 from bench.tree import cost, cpu_of_session
+from kelpie.model.words import counted
 
 if TYPE_CHECKING:
     from kelpie.pipeline.storage.frames import ClusterTables
@@ -46,7 +47,7 @@ def run() -> Report:
         for days in DAYS:
             found = _apart(str(days), Path(room))
             costs[days] = found["round_s"]
-            rows.append(_row(f"round of {ROUND_S} s, {days} days of history", found))
+            rows.append(_row(f"round of {ROUND_S} s, {counted(days, 'day')} of history", found))
         many = _apart("many", Path(room))
         rows.append(_row(f"round of {ROUND_S} s with 100,000 commits per second", many))
     first, last = DAYS[0], DAYS[-1]
