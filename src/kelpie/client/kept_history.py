@@ -19,7 +19,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Leadership:
-    """Who leads a partition, since which election."""
+    """The leader of a partition, and its leader epoch."""
 
     leader: int
     epoch: int

@@ -7,6 +7,7 @@ number of the batch, so a batch that a killed run began is continued and no row 
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any, TypedDict
 
 import pyarrow as pa
@@ -320,11 +321,15 @@ class Intake:
                 add_row(seen, observation)
         return seen
 
+    @cached_property
+    def _plain_history(self) -> PlainHistory:
+        return PlainHistory(self._tables.lake, self._tables.cluster)
+
     def _changes(self, positions: Sequence[tuple[str, str, int, int]]) -> Iterable[dict[str, Any]]:
         """Commits that tell when the offsets of these positions were shown."""
         tables = self._tables
         if tables.is_small("offset_commit", "transaction_marker"):
-            return PlainHistory(tables.lake, tables.cluster).changes(positions)
+            return self._plain_history.changes(positions)
         columns = map(list, zip(*positions, strict=True))
         shown = tables.spark.createDataFrame(pa.table(list(columns), schema=_POSITION))
         of_groups = F.broadcast(shown.select("group").distinct())
@@ -338,7 +343,7 @@ class Intake:
         tables, name = self._tables, "group_metadata"
         is_undated = tables.lake.has_rows(TABLES[name], tables.cluster, pc.field("written").is_null())
         if not is_undated and tables.is_small(name):
-            return PlainHistory(tables.lake, tables.cluster).records(groups)
+            return self._plain_history.records(groups)
         metadata, files = tables.frame(name), tables.frame("evidence_file")
         # Commits date records that have no time.
         commit = tables.frame("offset_commit") if is_undated else tables.frame_of("offset_commit", ())

@@ -1,12 +1,13 @@
 """Sorts and groups rows that the driver holds, without Spark."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+_PER_MS = {"ms": 1, "us": 1_000, "ns": 1_000_000}
 MOST_ROWS = 5_000_000
 """New rows of a round that the driver holds. Spark gets all rows of larger rounds."""
 
@@ -22,6 +23,11 @@ def keys(rows: pa.Table, names: Sequence[str]) -> Any:
         own = np.asarray(pc.fill_null(codes.indices, len(codes.dictionary))).astype(np.int64)
         _, key = np.unique(key * (len(codes.dictionary) + 1) + own, return_inverse=True)
     return key
+
+
+def is_of(groups: Iterable[str]) -> pc.Expression:
+    """A condition: the row is of one of these groups."""
+    return pc.field("group").isin(pa.array(sorted(groups), pa.string()))
 
 
 def begins(sorted_key: Any) -> Any:
@@ -40,3 +46,9 @@ def ends(sorted_key: Any) -> Any:
 def numbers(column: pa.ChunkedArray, null: int = -1) -> Any:
     """Whole numbers; of times, those since 1970 in the unit of the column."""
     return np.asarray(pc.fill_null(column.cast(pa.int64()), null).combine_chunks())
+
+
+def milliseconds(column: pa.ChunkedArray, null: int) -> Any:
+    """Of times, those since 1970. `null`: for a row without a time."""
+    values = numbers(column, null)
+    return np.where(values == null, null, values // _PER_MS[column.type.unit])

@@ -18,7 +18,7 @@ from kelpie.model.time import Instant
 from kelpie.observations import OFFSETS_TOPIC
 from kelpie.observations.group_offsets import GroupCommits
 from kelpie.observations.positions import NO_OFFSET
-from kelpie.pipeline.ordering import keys, numbers
+from kelpie.pipeline.ordering import keys, milliseconds, numbers
 
 _NO_EPOCH = -1
 _NO_TIME = -(1 << 62)
@@ -33,7 +33,7 @@ def commit_runs(rows: pa.Table) -> dict[str, list[GroupCommits]]:
     order = np.lexsort((numbers(rows["log_offset"]), numbers(rows["offsets_partition"]), group))
     rows, group, position = rows.take(pa.array(order)), group[order], position[order]
     columns = _Columns(rows, position)
-    at, home = numbers(rows["committed"], _NO_TIME), numbers(rows["offsets_partition"])
+    at, home = milliseconds(rows["committed"], _NO_TIME), numbers(rows["offsets_partition"])
     is_transactional = np.asarray(rows["is_transactional"].combine_chunks().fill_null(False))
     is_first = np.zeros(rows.num_rows, bool)
     is_first[0] = True
@@ -41,10 +41,7 @@ def commit_runs(rows: pa.Table) -> dict[str, list[GroupCommits]]:
         is_first[1:] |= column[1:] != column[:-1]
     starts = np.flatnonzero(is_first)
     names = rows["group"].take(pa.array(starts)).to_pylist()
-    per_ms = {"ms": 1, "us": 1_000, "ns": 1_000_000}[rows["committed"].type.unit]
-    times: list[Instant | None] = [
-        None if value == _NO_TIME else value // per_ms for value in at[starts].tolist()
-    ]
+    times: list[Instant | None] = [None if each == _NO_TIME else each for each in at[starts].tolist()]
     homes, transactional = home[starts].tolist(), is_transactional[starts].tolist()
     runs: dict[str, list[GroupCommits]] = {}
     for number, (first, end) in enumerate(pairwise([*starts.tolist(), rows.num_rows])):
@@ -102,6 +99,6 @@ class _Columns:
 
 
 def with_expiry(rows: pa.Table) -> Sequence[str]:
-    """Groups of whose commits any says when it expires: only very old clients do."""
+    """Groups with a commit that has an expiry time. Only very old clients set one."""
     found: list[str] = rows.filter(pc.field("previous_expires").is_valid())["group"].unique().to_pylist()
     return found

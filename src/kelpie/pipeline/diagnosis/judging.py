@@ -17,7 +17,6 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from kelpie.cluster import ClusterView
 from kelpie.doctor.case import Case
@@ -32,6 +31,7 @@ from kelpie.observations.offsets_topic import add_row
 from kelpie.observations.positions import NO_OFFSET
 from kelpie.pipeline.diagnosis.commit_runs import commit_runs, with_expiry
 from kelpie.pipeline.diagnosis.findings import finding_row, open_row
+from kelpie.pipeline.ordering import is_of
 from kelpie.pipeline.sources.logs.intake import event_of
 from kelpie.pipeline.sources.snapshots.outputs import observed
 from kelpie.pipeline.spark.tasks import run_tasks
@@ -59,7 +59,7 @@ class GroupRows:
     """Of cluster_snapshot, as `chosen_rows` leaves them."""
 
     def of(self, groups: Iterable[str]) -> "GroupRows":
-        wanted = pc.field("group").isin(pa.array(sorted(groups), pa.string()))
+        wanted = is_of(groups)
         return GroupRows(*(table.filter(wanted) for table in self._tables))
 
     @property
@@ -142,7 +142,7 @@ def _task(context: "SparkContext", shared: Shared, size: int) -> Callable[[Any],
 
 
 def _judge_all(shared: Shared, groups: Sequence[str], rows: GroupRows) -> tuple[list[Row], ...]:
-    single = pc.field("group").isin(pa.array(with_expiry(rows.commits), pa.string()))
+    single = is_of(with_expiry(rows.commits))
     commits, runs = _by_group(rows.commits.filter(single)), commit_runs(rows.commits.filter(~single))
     generations, events, snapshots = rows.by_group()
     glances: dict[Instant, Glances] = {}

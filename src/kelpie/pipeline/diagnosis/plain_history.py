@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from kelpie.pipeline.ordering import is_of
 from kelpie.pipeline.standing import counted, once
-from kelpie.pipeline.storage.frames import is_of
 from kelpie.pipeline.storage.lake import Lake
 from kelpie.pipeline.tables import TABLES
 
@@ -19,7 +19,7 @@ _PLACE = [("offsets_partition", "ascending"), ("log_offset", "ascending")]
 
 
 class PlainHistory:
-    """Of one cluster, whose records are few."""
+    """The records of one cluster, if the driver can hold them."""
 
     def __init__(self, lake: Lake, cluster: str) -> None:
         self._lake, self._cluster = lake, cluster
@@ -29,8 +29,8 @@ class PlainHistory:
     def changes(self, shown: Iterable[tuple[str, str, int, int]]) -> Iterator[Row]:
         """The commits at which a position reached or left an offset that is shown, and its first commit."""
         offsets: dict[Position, set[int]] = {}
-        for *position, offset in shown:
-            offsets.setdefault(tuple(position), set()).add(offset)  # type: ignore[arg-type]
+        for group, topic, partition, offset in shown:
+            offsets.setdefault((group, topic, partition), set()).add(offset)
         wanted = is_of({group for group, _, _ in offsets})
         rows = self._lake.rows(TABLES["offset_commit"], self._cluster, wanted)
         markers = self._lake.rows(TABLES["transaction_marker"], self._cluster)

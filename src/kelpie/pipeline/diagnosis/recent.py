@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kelpie.pipeline.ordering import begins, keys, numbers
+from kelpie.pipeline.ordering import begins, keys, milliseconds, numbers
 
 FEW_COMMITS, MOST_COMMITS = 20, 200
 """Of one position."""
@@ -51,7 +51,7 @@ def judged_commits(rows: pa.Table) -> pa.Table:
         return rows
     key = keys(rows, _POSITION)
     order, rank = _ranked(key, [numbers(rows[name]) for name in _PLACE])
-    at = _times(rows["committed"])
+    at = milliseconds(rows["committed"], _NO_TIME)
     newest = np.full(int(key.max()) + 1, _NO_TIME)
     np.maximum.at(newest, key, at)
     is_judged = at >= newest[key] - COMMITS_MS
@@ -66,7 +66,7 @@ def recent_events(rows: pa.Table) -> pa.Table:
         return rows
     timed = of_group & np.asarray(pc.is_valid(rows["at"]).combine_chunks())
     key = keys(rows, ["group"])
-    at = _times(rows["at"])
+    at = milliseconds(rows["at"], _NO_TIME)
     order, rank = _ranked(key[timed], [at[timed]])
     # All lines of the time of the last one that counts are kept: which of them comes first does not matter.
     since = np.full(int(key.max()) + 1, _NO_TIME)
@@ -84,10 +84,3 @@ def _ranked(key: Any, by: Sequence[Any]) -> tuple[Any, Any]:
     sorted_key = key[order]
     first = np.maximum.accumulate(np.where(begins(sorted_key), np.arange(len(order)), 0))
     return order, np.arange(len(order)) - first
-
-
-def _times(column: pa.ChunkedArray) -> Any:
-    """Milliseconds."""
-    per_ms = {"ms": 1, "us": 1_000, "ns": 1_000_000}[column.type.unit]
-    micros = numbers(column, _NO_TIME)
-    return np.where(micros == _NO_TIME, _NO_TIME, micros // per_ms)

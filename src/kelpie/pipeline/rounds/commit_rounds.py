@@ -126,7 +126,9 @@ class _Plain(NamedTuple):
 
 
 def _all_plain(tables: ClusterTables, inputs: Mapping[str, Snapshot], *, with_state: bool) -> _Plain | None:
-    """Of all rows. None: there are too many, or transactions whose state has to be kept: Spark makes them."""
+    """Makes the table of all rows. Returns None if Spark has to: there are too many rows, or the next round
+    needs the state of transactions.
+    """
     if tables.lake.count(STORED[COMMITS], tables.cluster) > MOST_ROWS:
         return None
     rows = tables.columns_of(COMMITS, inputs[COMMITS].files, stored_names(COMMITS))

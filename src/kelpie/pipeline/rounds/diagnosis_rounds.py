@@ -33,6 +33,7 @@ from kelpie.pipeline.diagnosis.health import health, shown
 from kelpie.pipeline.diagnosis.judging import GroupRows, Judged, Shared, judge
 from kelpie.pipeline.diagnosis.recent import judged_commits
 from kelpie.pipeline.group_history import has_zookeeper_groups
+from kelpie.pipeline.ordering import is_of
 from kelpie.pipeline.rounds import diagnosis_state as state
 from kelpie.pipeline.rounds.diagnosis_state import with_cluster
 from kelpie.pipeline.rounds.differences import among
@@ -316,7 +317,7 @@ def _more_generations(
     with_times = dated(once(records, epoch_rows(tables, seen)), no_commits).withColumnRenamed("began", "at")
     rows = with_times.select(*RECORD).toArrow()
     fresh = generation_rows(rows, known.topic_ids, tables.cluster).select(material.generations.column_names)
-    others = material.generations.filter(~pc.field("group").isin(pa.array(groups, pa.string())))
+    others = material.generations.filter(~is_of(groups))
     material.generations = pa.concat_tables([others, fresh])
     first = state.since(before.records_from, rows, "at")
     material.position = replace(material.position, records_from=first, seen=seen)

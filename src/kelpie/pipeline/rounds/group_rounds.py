@@ -30,6 +30,7 @@ from kelpie.pipeline.group_history import (
     group_history,
     has_zookeeper_groups,
 )
+from kelpie.pipeline.ordering import is_of
 from kelpie.pipeline.rounds.differences import (
     MOST_CONDITIONS,
     among,
@@ -41,7 +42,7 @@ from kelpie.pipeline.rounds.differences import (
 from kelpie.pipeline.rounds.following import Input, Round
 from kelpie.pipeline.rounds.seen import Seen, begins_earlier, epoch_rows, seen_in
 from kelpie.pipeline.spark.session import is_for_few_rows
-from kelpie.pipeline.storage.frames import ClusterTables, empty, is_of, stored_names
+from kelpie.pipeline.storage.frames import ClusterTables, empty, stored_names
 from kelpie.pipeline.storage.lake import Snapshot
 from kelpie.pipeline.storage.typed_data import read, written
 from kelpie.pipeline.tables import STORED
@@ -102,7 +103,7 @@ class GroupRounds:
         follows = before.is_dated and not before.in_zookeeper
         if news.of_all or not follows or len(news.groups) > _MOST_GROUPS:
             return None
-        # New commits are many, and none is read here.
+        # New commits may be many, and this step reads none of them.
         tables = tables.for_rows(news.count)
         records = tables.rows_of_groups(RECORDS, inputs[RECORDS].now.files, news.groups)
         files: dict[str, Any] = {COPIED_EVENTS: tables.write(STORED[COPIED_EVENTS], news.events)}

@@ -19,6 +19,7 @@ from pyspark.sql import functions as F  # noqa: N812 - everyone who knows Spark 
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from kelpie.pipeline.ordering import is_of
 from kelpie.pipeline.spark.session import for_few_rows, is_for_few_rows
 from kelpie.pipeline.storage.lake import STAGING, UNFINISHED, Lake
 from kelpie.pipeline.storage.parquet import NewFile, below, declared, described, place, readable, write_rows
@@ -227,10 +228,6 @@ def table_frame(spark: SparkSession, lake: Lake, table: LakeTable) -> DataFrame:
 def stored_names(name: str) -> list[str]:
     """The columns of a table that its files hold."""
     return [column.name for column in STORED[name].in_files]
-
-
-def is_of(groups: Collection[str]) -> pc.Expression:
-    return pc.field("group").isin(pa.array(sorted(groups), pa.string()))
 
 
 def empty(spark: SparkSession, schema: StructType) -> DataFrame:
