@@ -290,8 +290,21 @@ class ClusterView:
             made = self._made[make, key] = make(self, key)
         return made
 
+    def once_by_identity(self, make: Callable[["ClusterView", Key], Made], key: Key) -> Made:
+        """As `once`, for a key that thousands of groups share as one object, and whose hash takes long."""
+        known = self._made_by_identity.get((make, id(key)))
+        if known is None:
+            known = self._made_by_identity[make, id(key)] = key, self.once(make, key)
+        made: Made = known[1]
+        return made
+
     @cached_property
     def _made(self) -> dict[tuple[object, object], Any]:
+        return {}
+
+    @cached_property
+    def _made_by_identity(self) -> dict[tuple[object, int], tuple[object, Any]]:
+        """With the key: while it is kept, no other object has its identity."""
         return {}
 
     def setting(self, name: str, of: str = "broker") -> str | None:
@@ -307,7 +320,7 @@ class ClusterView:
 
 
 _NOT_MADE: Any = object()
-_OF_ITS_TIME = ("unsettled_brokers", "moved_partitions", "_made")
+_OF_ITS_TIME = ("unsettled_brokers", "moved_partitions", "_made", "_made_by_identity")
 _TIMELESS = tuple(
     name
     for name, it in vars(ClusterView).items()

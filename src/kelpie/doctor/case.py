@@ -141,18 +141,15 @@ class Case:
     @derived
     def described(self) -> GroupState | None:
         """The newest description without an error."""
-        for state in reversed(self.states):
-            if state.error is ErrorCode.NONE:
-                return state
-        return None
+        return _without_error(self.states)
 
     @derived
     def members(self) -> tuple[Member, ...] | None:
         """As last described, or of the last generation in the offsets topic. None: unknown."""
-        state = self.described
-        if state is not None:
-            return state.members if state.is_described else None
-        return self.generations[-1].members if self.generations else None
+        state = _without_error(self.states)
+        if state is None:
+            return self.generations[-1].members if self.generations else None
+        return state.members if state.members or state.is_described else None
 
     def events_of(self, *kinds: EventKind) -> list[Event]:
         return [event for event in self.events if event.kind in kinds]
@@ -277,7 +274,7 @@ class Case:
         if not members and isinstance(self.committed, LastOffsets) and not self.is_share:
             told = self.committed.told
             if isinstance(told, GroupOffsets) and min(told.offsets, default=0) >= 0:
-                return self.cluster.once(_committed_together, told.names)
+                return self.cluster.once_by_identity(_committed_together, told.names)
         committed = [name for name in self.committed if self.has_offset(name) and not self.is_gone(name)]
         if self.is_share and self.described is not None:
             positions = (row.name for row in self.described.share_positions)
@@ -476,6 +473,14 @@ def _cuts_off(cluster: ClusterView, home: TopicPartition) -> bool:
     broker = cluster.brokers.get(view.leader)
     unreachable = broker is not None and broker.alive is None and bool(broker.reason)
     return unreachable or cluster.has_leader(home) is False
+
+
+def _without_error(states: Sequence[GroupState]) -> GroupState | None:
+    """The newest."""
+    for state in reversed(states):
+        if state.error is ErrorCode.NONE:
+            return state
+    return None
 
 
 def _committed_together(cluster: ClusterView, names: tuple[TopicPartition, ...]) -> GroupPartitions:

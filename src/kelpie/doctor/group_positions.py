@@ -186,9 +186,10 @@ def stands_still(before: Mapping[TopicPartition, Committed], now: Mapping[TopicP
         and isinstance(now, LastOffsets)
         and isinstance(before.told, GroupOffsets)
         and isinstance(now.told, GroupOffsets)
-        and before.told.offsets == now.told.offsets
+        and before.told.offsets == (offsets := now.told.offsets)
         and before.told.names == now.told.names
-        and min(now.told.offsets, default=NO_OFFSET) > NO_OFFSET
+        and bool(offsets)
+        and min(offsets) > NO_OFFSET
     )
 
 

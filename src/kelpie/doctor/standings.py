@@ -23,7 +23,7 @@ from kelpie.doctor.positions import CLOCKS_APART_MS, Track, lag, lag_ms, readabl
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.observations import OFFSETS_TOPIC, Commit, Committed, LogEnds
-from kelpie.observations.group_offsets import GroupOffsets
+from kelpie.observations.group_offsets import GroupCommits
 from kelpie.observations.positions import NO_OFFSET
 
 _MINUTE_MS = 60_000
@@ -134,7 +134,26 @@ class Standing(NamedTuple):
 
 def standing_of(case: Case) -> Standing | None:
     """None: its partitions must be looked at one by one."""
-    return case.cluster.once(_standings, "").of(case)
+    committed, commits, looks = case.committed, case.commits, case.committed_over_time
+    if (
+        not isinstance(committed, LastOffsets)
+        or not isinstance(commits, Positions)
+        or not isinstance(looks, Positions)
+    ):
+        return None
+    told = committed.told
+    read = case.cluster.once_by_identity(_Read, told.names)
+    if not read.is_plain or case.reads.partitions != read.in_name_order:
+        return None
+    alike = _alike(read, told.offsets, commits.runs, looks.runs)
+    known = alike.get(told.offsets) if alike is not None else None
+    if known is not None:
+        return known
+    points = _points(case.cluster.now, read, commits.runs, looks.runs)
+    made = _standing(case.cluster.now, read, points) if points else None
+    if made is not None and alike is not None:
+        alike[told.offsets] = made
+    return made
 
 
 def trend_ends(ends: Sequence[LogEnds], now: Instant) -> Iterator[tuple[Instant, LogEnds]]:
@@ -145,7 +164,10 @@ def trend_ends(ends: Sequence[LogEnds], now: Instant) -> Iterator[tuple[Instant,
 
 
 class _Read:
-    """Partitions that are committed together, by many groups; in the order in which brokers tell them."""
+    """Partitions that are committed together, by many groups; in the order in which brokers tell them.
+
+    The cluster keeps it, so it does not keep the cluster.
+    """
 
     def __init__(self, cluster: ClusterView, names: _Names) -> None:
         self.names = names
@@ -174,18 +196,39 @@ class _Read:
         """By identity, with the object: the groups of a survey share their names, and to compare them by
         value for each group takes longer than all else here.
         """
-        self._ids: dict[tuple[int, int], tuple[tuple[str, ...], _Names, bool]] = {}
-        """Ids of topics and names, likewise: whether these topics are the present ones."""
+        self._commit_orders: dict[
+            tuple[int, int], tuple[_Names, tuple[str, ...], Callable[[Any], Any] | None]
+        ] = {}
+        """Names and ids of topics, likewise. None: these topics are not the present ones, either."""
 
     def in_order(self, names: _Names, values: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """Values for these partitions, in the order of `self.names`. None: these are other partitions."""
         if names is self.names:
             return values
+        order = self._order(names)
+        return None if order is None else order(values)
+
+    def committed(self, run: Run[Commit]) -> _Offsets | None:
+        """Offsets in the order of `self.names`. None: of other partitions, or of topics that are gone."""
+        if not isinstance(run, GroupCommits):
+            order = self._commit_order(run.names, topic_ids(run))
+        else:
+            names, ids = run.names, run.topic_ids
+            known = self._commit_orders.get((id(names), id(ids)))
+            if known is None:
+                known = names, ids, self._commit_order(names, ids)
+                self._commit_orders[id(names), id(ids)] = known
+            order = known[2]
+        return None if order is None else order(run.offsets)
+
+    def _commit_order(self, names: _Names, ids: tuple[str, ...]) -> Callable[[Any], Any] | None:
+        return self._order(names) if not any(ids) or self.in_order(names, ids) == self.topic_ids else None
+
+    def _order(self, names: _Names) -> Callable[[Any], Any] | None:
         known = self._orders.get(id(names))
         if known is None:
             known = self._orders[id(names)] = names, self._order_of(names)
-        order = known[1]
-        return None if order is None else order(values)
+        return known[1]
 
     def _order_of(self, names: _Names) -> Callable[[Any], Any] | None:
         if names == self.names:
@@ -195,52 +238,6 @@ class _Read:
             return None
         return itemgetter(*(places[name] for name in self.names))
 
-    def is_of_topics(self, run: Run[Commit]) -> bool:
-        """Whether all was committed in the topics that there are now."""
-        ids, names = topic_ids(run), run.names
-        known = self._ids.get((id(ids), id(names)))
-        if known is None:
-            is_right = not any(ids) or self.in_order(names, ids) == self.topic_ids
-            known = self._ids[id(ids), id(names)] = ids, names, is_right
-        return known[2]
-
-
-class _Standings:
-    """Of the groups of one cluster, which keeps this: so this does not keep the cluster."""
-
-    def __init__(self) -> None:
-        self._read: dict[_Names, _Read] = {}
-        self._by_identity: dict[int, tuple[_Names, _Read]] = {}
-        """With the object, as in `_Read`."""
-
-    def of(self, case: Case) -> Standing | None:
-        committed, commits, looks = case.committed, case.commits, case.committed_over_time
-        if (
-            not isinstance(committed, LastOffsets)
-            or not isinstance(commits, Positions)
-            or not isinstance(looks, Positions)
-        ):
-            return None
-        told = committed.told
-        names = told.names
-        same = self._by_identity.get(id(names))
-        if same is None:
-            if names not in self._read:
-                self._read[names] = _Read(case.cluster, names)
-            same = self._by_identity[id(names)] = names, self._read[names]
-        read = same[1]
-        if not read.is_plain or case.reads.partitions != read.in_name_order:
-            return None
-        alike = _alike(read, told.offsets, commits.runs, looks.runs)
-        known = alike.get(told.offsets) if alike is not None else None
-        if known is not None:
-            return known
-        points = _points(case.cluster.now, read, commits.runs, looks.runs)
-        made = _standing(case.cluster.now, read, points) if points else None
-        if made is not None and alike is not None:
-            alike[told.offsets] = made
-        return made
-
 
 def _points(
     now: Instant, read: _Read, commits: Sequence[Run[Commit]], looks: Sequence[Run[Committed]]
@@ -248,8 +245,8 @@ def _points(
     """As `Case.track` chooses them, for all partitions. Empty: they are not the same for all."""
     points: list[_Point] = []
     for run in commits:
-        offsets = read.in_order(run.names, run.offsets)
-        if offsets is None or run.at is None or min(offsets) < 0 or not read.is_of_topics(run):
+        offsets = read.committed(run)
+        if offsets is None or run.at is None or min(offsets) < 0:
             return []
         points.append((min(run.at, now), offsets))
     first, last = (points[0][0], points[-1][0]) if points else (now + 1, -CLOCKS_APART_MS)
@@ -284,14 +281,11 @@ def _alike(
     """
     names = read.names
     for look in looks:
-        if look.names is not names and read.in_order(look.names, look.offsets) != offsets:
-            return None
-        if look.names is names and look.offsets != offsets:
-            return None
-        if type(look) is not GroupOffsets and has_errors(look):
+        stood_at = look.offsets if look.names is names else read.in_order(look.names, look.offsets)
+        if stood_at != offsets or has_errors(look):
             return None
     for run in commits:
-        if read.in_order(run.names, run.offsets) != offsets or not read.is_of_topics(run):
+        if read.committed(run) != offsets:
             return None
     if not looks:
         return None
@@ -320,7 +314,3 @@ def _change(
 
 def change_a_minute(records: int, ms: int) -> float:
     return records * _MINUTE_MS / ms
-
-
-def _standings(_: ClusterView, __: str) -> _Standings:
-    return _Standings()
