@@ -5,7 +5,7 @@ from dataclasses import replace
 from kelpie.doctor.finding import Severity
 from kelpie.examination import Examined
 from kelpie.observations import Observations
-from kelpie.web.incidents import Incident, IncidentLog, by_time
+from kelpie.web.incidents import AWAY, Incident, IncidentLog, by_time
 from kelpie.web.snapshot import Snapshot
 from tests.doctor.building import MINUTE, NOW
 from tests.web.looking import a_watch
@@ -25,6 +25,14 @@ def test_an_incident_lasts_from_the_first_look_that_finds_it_to_the_first_that_d
     for incident in found.values():
         assert incident.began == NOW - 6 * MINUTE
         assert incident.ended == NOW - 3 * MINUTE
+
+
+def test_an_incident_never_ends_before_it_begins() -> None:
+    """Where it began may follow from a log, and that broker's clock may be ahead."""
+    looks = outage_from_look_3_to_5()
+    assert all(broker.at == NOW for _, rows in looks for broker in rows.brokers)
+    away = [each for each in a_watch(*looks).incidents.all() if each.name == AWAY]
+    assert [(each.began, each.ended) for each in away] == [(NOW - 6 * MINUTE, NOW - 3 * MINUTE)]
 
 
 def test_a_look_that_saw_nothing_ends_nothing() -> None:
@@ -48,7 +56,7 @@ def test_old_incidents_make_room_for_new_ones() -> None:
             log.add(look)
     over = [each for each in log.all() if each.ended is not None]
     assert len(over) == 2
-    assert min(each.began or 0 for each in over) > NOW + 2 * 60 * MINUTE
+    assert min(each.ended or 0 for each in over) > NOW + 2 * 60 * MINUTE
 
 
 def test_those_that_go_on_come_first_and_the_worst_of_them_first() -> None:

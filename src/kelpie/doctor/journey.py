@@ -1,49 +1,37 @@
-"""A group's way from its coordinator to the next record, step by step, and where it ends.
+"""A group's way from its coordinator, or from ZooKeeper, to the next record: step by step, and where it ends.
 
 A step is `passed`, `failed` or `unknown`, each by itself: behind a failed one, much may be known from before.
 Findings belong to the step that they are about.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from enum import StrEnum
 
 from kelpie.cluster.health import Health, health_of
 from kelpie.doctor.case import Case
 from kelpie.doctor.chapters import presentation_of
 from kelpie.doctor.finding import Finding, Severity
+from kelpie.doctor.journey_step import JourneyStep, Passage
 from kelpie.doctor.overview import idle_members
+from kelpie.doctor.zookeeper.journey import steps_in_zookeeper
 from kelpie.model.words import counted, listed
 
 _MOST_NAMES = 5
 _POSITION_CODES = {"KLP301", "KLP302", "KLP303", "KLP304", "KLP305", "KLP308", "KLP314", "KLP320"}
 """Findings of the third family that are about committed offsets, and not about reading."""
-
-
-class Passage(StrEnum):
-    PASSED = "passed"
-    FAILED = "failed"
-    UNKNOWN = "unknown"
-
-
-@dataclass(slots=True)
-class JourneyStep:
-    name: str
-    passage: Passage
-    text: str
-    findings: list[Finding] = field(default_factory=list)
+_MEMBER_CODES = {"KLP504", "KLP506"}
+"""Findings about consumers of ZooKeeper themselves, and not about who owns what."""
 
 
 def journey(case: Case, findings: Sequence[Finding]) -> list[JourneyStep]:
-    """Of a group that Kafka keeps; empty for others."""
     if case.in_zookeeper:
-        return []
-    steps = [_home(case), _coordinator(case), _members(case), _offsets(case), _reading(case)]
+        steps = steps_in_zookeeper(case)
+    else:
+        steps = [_home(case), _coordinator(case), _members(case), _offsets(case), _reading(case)]
     by_name = {step.name: step for step in steps}
     for finding in findings:
         if finding.until is not None:
             continue
-        step = by_name[_place(finding.code)]
+        step = by_name.get(_place(finding.code), steps[-1])
         step.findings.append(finding)
         if finding.severity is Severity.CRITICAL or presentation_of(finding.code).stops_group:
             step.passage = Passage.FAILED
@@ -54,8 +42,10 @@ def _place(code: str) -> str:
     """The step that a finding is about."""
     if code.startswith("KLP1"):
         return "home"
-    if code.startswith("KLP2"):
+    if code.startswith("KLP2") or code in _MEMBER_CODES:
         return "members"
+    if code.startswith("KLP5"):
+        return "owners"
     return "offsets" if code in _POSITION_CODES else "reading"
 
 

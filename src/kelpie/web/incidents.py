@@ -113,10 +113,12 @@ class IncidentLog:
 
 def _longer(incident: Incident, known: Incident | None, now: Instant) -> Incident:
     """It began when it was first seen, or earlier, if a finding says so."""
+    began = min(now, incident.began if incident.began is not None else now)  # Clocks may differ.
     if known is None:
-        return incident if incident.began is not None else replace(incident, began=now)
-    begun = [each for each in (incident.began, known.began) if each is not None]
-    return replace(incident, began=min(begun, default=now), severity=max(incident.severity, known.severity))
+        return replace(incident, began=began)
+    if known.began is not None:
+        began = min(began, known.began)
+    return replace(incident, began=began, severity=max(incident.severity, known.severity))
 
 
 def by_time(incidents: Iterable[Incident]) -> list[Incident]:

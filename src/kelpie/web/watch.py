@@ -12,6 +12,7 @@ from kelpie.doctor.case import Case
 from kelpie.doctor.diagnosis import Diagnosis
 from kelpie.doctor.group_history import GroupHistory, Value, group_history
 from kelpie.doctor.overview import GroupOverview
+from kelpie.doctor.zookeeper.history import history_in_zookeeper
 from kelpie.examination import Examination, Examined
 from kelpie.model.time import Instant
 from kelpie.web.charts import joined
@@ -91,7 +92,9 @@ class Watch:
 
     def past_of(self, look: Snapshot, row: GroupOverview, case: Case | None) -> GroupPast:
         """The history of a group: as this look (`case`) and earlier ones tell it, and tables."""
-        told = group_history(case) if case is not None and not self.is_of_tables else GroupHistory()
+        told = GroupHistory()
+        if case is not None and not self.is_of_tables:
+            told = history_in_zookeeper(case) if case.in_zookeeper else group_history(case)
         seen = RememberedPast(
             joined(told, self.history.of(row.group) if self.changes else _row_of(look, row)), look.now
         )
