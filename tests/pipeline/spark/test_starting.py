@@ -1,10 +1,12 @@
-"""What makes Spark start quickly on one machine: classes that Java keeps."""
+"""What makes Spark start quickly on one machine: classes that Java keeps, workers that have the decoder."""
 
 import os
 import re
+import sys
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from kelpie.pipeline.spark import class_archive
 from kelpie.pipeline.spark.session import _SETTINGS, AUTHENTICATE, is_open_cluster, open_session
@@ -131,3 +133,10 @@ def test_options_with_passwords_are_not_shown(name: str) -> None:
         'Relation [kafka.sasl.jaas.config=org.x.PlainLoginModule required username="a" password="hunter2";]'
     )
     assert "hunter2" not in re.sub(_SETTINGS["spark.redaction.string.regex"], "***", text)
+
+
+def test_workers_begin_with_the_decoder_loaded(spark: SparkSession) -> None:
+    """Each of them would else take a second to load it."""
+    modules = {"kelpie.pipeline.sources.segments.task", "kelpie.pipeline.sources.logs.task"}
+    found = spark.sparkContext.parallelize([0], 1).map(lambda _: modules <= set(sys.modules)).collect()
+    assert found == [True]

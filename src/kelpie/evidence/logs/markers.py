@@ -13,6 +13,8 @@ from functools import cache
 
 from kelpie.evidence.logs import exceptions, librdkafka, log_reader, zookeeper_consumer
 from kelpie.evidence.logs.entries import ALONE
+from kelpie.evidence.logs.expressions import pieces_of
+from kelpie.evidence.logs.matching import Pattern
 from kelpie.evidence.logs.times import MOMENTS
 from kelpie.evidence.properties import BROKER_DUMP, CONSUMER_DUMP
 
@@ -37,6 +39,8 @@ class Why(IntFlag):
 
 
 BRACKETED = "groupId="
+_EVERYWHERE = ("Response ",)
+"""Parts of templates that many lines of clients' logs contain."""
 
 
 @cache
@@ -48,7 +52,7 @@ def markers() -> dict[str, Why]:
         "for group ": Why.GUESS,
     }
     reasons |= dict.fromkeys(MOMENTS, Why.MOMENT)
-    words = [pattern.longest for pattern in log_reader.TABLE.patterns]
+    words = [_rare_part(pattern) for pattern in log_reader.TABLE.patterns]
     for tag, table in librdkafka.TABLES.items():
         long = [pattern.longest for pattern in table.patterns if len(pattern.longest) >= _SHORTEST]
         words += long if len(long) == len(table.patterns) else [*long, f"|{tag}|", f"{tag} ["]
@@ -58,3 +62,10 @@ def markers() -> dict[str, Why]:
         assert len(word) >= _SHORTEST, f"a template without a word to look for: {word!r}"
         reasons[word] = reasons.get(word, Why(0)) | Why.MEANS
     return reasons
+
+
+def _rare_part(pattern: Pattern) -> str:
+    """The longest fixed part of its template, of those that are not everywhere."""
+    if pattern.longest not in _EVERYWHERE:
+        return pattern.longest
+    return max((part for part in pieces_of(pattern.template)[::2] if part not in _EVERYWHERE), key=len)

@@ -7,11 +7,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kelpie.pipeline.decoding.compiled import compiled, copy
+from kelpie.pipeline.decoding.compiled import compiled, copy, differ
 from kelpie.pipeline.decoding.records import CONTROL, MALFORMED, OTHER, SENSELESS
 from kelpie.pipeline.tables import TABLES
 from kelpie.pipeline.tables.types import BINARY, BOOLEAN, BYTE, INT, LONG, MOMENT, SHORT, STRING
 
+_NAMES = pa.dictionary(INT, STRING)
 _SAME_IN_A_FILE = ("cluster", "source", "replica", "offsets_partition")
 
 
@@ -26,7 +27,11 @@ def schema_in_file(table: str) -> pa.Schema:
     )
 
 
-COMMITS, MARKERS = schema_in_file("offset_commit"), schema_in_file("transaction_marker")
+COMMITS, MARKERS = (
+    pa.schema([field.with_type(_NAMES) if field.type == STRING else field for field in schema_in_file(table)])
+    for table in ("offset_commit", "transaction_marker")
+)
+"""Names are dictionaries: the same few come again and again."""
 
 OTHERS = pa.schema(
     [
@@ -65,8 +70,15 @@ Rows = NDArray[Any]
 
 
 def commits(data: NDArray[np.uint8], values: Mapping[str, Rows]) -> pa.Table:
-    """One row per commit. A null `offset` is a tombstone: the offset was removed."""
-    return _table(COMMITS, data, values, {"offset": values["value_version"] < 0})
+    """One row per commit; texts are dictionaries. A null `offset` is a tombstone: the offset was removed."""
+    removed = values["value_version"] < 0
+    arrays = [
+        _names(data, values[field.name], values[f"{field.name}_size"])
+        if field.type == _NAMES
+        else _array(field, data, values, removed if field.name == "offset" else None)
+        for field in COMMITS
+    ]
+    return pa.Table.from_arrays(arrays, schema=COMMITS)
 
 
 def others(data: NDArray[np.uint8], entries: Rows, rows: Rows) -> pa.Table:
@@ -116,19 +128,20 @@ def _values(entries: Rows, rows: Rows) -> dict[str, Rows]:
     return {**columns, "log_epoch": entry["leader_epoch"]}
 
 
-def _table(
-    schema: pa.Schema, data: NDArray[np.uint8], values: Mapping[str, Rows], missing: Mapping[str, Rows] = {}
-) -> pa.Table:
+def _table(schema: pa.Schema, data: NDArray[np.uint8], values: Mapping[str, Rows]) -> pa.Table:
+    return pa.Table.from_arrays([_array(field, data, values) for field in schema], schema=schema)
+
+
+def _array(
+    field: pa.Field, data: NDArray[np.uint8], values: Mapping[str, Rows], missing: Rows | None = None
+) -> pa.Array:
     """Texts and bytes are places in the data. Null: where `missing`; else negative numbers, where allowed."""
-    arrays = []
-    for field in schema:
-        numbers = values[field.name]
-        if field.type in (BINARY, STRING):
-            arrays.append(_pieces(data, numbers, values[f"{field.name}_size"], field.type))
-        else:
-            nulls = missing.get(field.name, numbers < 0 if field.nullable else None)
-            arrays.append(_column(numbers, field.type, nulls))
-    return pa.Table.from_arrays(arrays, schema=schema)
+    numbers = values[field.name]
+    if field.type in (BINARY, STRING):
+        return _pieces(data, numbers, values[f"{field.name}_size"], field.type)
+    if missing is None and field.nullable:
+        missing = numbers < 0
+    return _column(numbers, field.type, missing)
 
 
 def _column(values: Rows, kind: pa.DataType, missing: NDArray[np.bool_] | None) -> pa.Array:
@@ -138,6 +151,17 @@ def _column(values: Rows, kind: pa.DataType, missing: NDArray[np.bool_] | None) 
     else:
         numbers = np.ascontiguousarray(values, f"i{kind.bit_width // 8}")
     return pa.Array.from_buffers(kind, len(values), [_valid(missing), pa.py_buffer(numbers)])
+
+
+def _names(data: NDArray[np.uint8], starts: Rows, sizes: Rows) -> pa.Array:
+    """Texts as a dictionary. A group commits its partitions one after the other: what follows the same text
+    is not looked up again.
+    """
+    runs, firsts = np.empty(len(sizes), np.int32), np.empty(len(sizes), np.int64)
+    firsts = firsts[: _runs(starts + data.ctypes.data, sizes, runs, firsts)]
+    names = _pieces(data, starts[firsts], sizes[firsts], STRING).dictionary_encode()
+    codes = names.indices.take(_column(runs, INT, None))
+    return pa.DictionaryArray.from_arrays(codes, names.dictionary)
 
 
 def _pieces(data: NDArray[np.uint8], starts: Rows, sizes: Rows, kind: pa.DataType) -> pa.Array:
@@ -162,6 +186,22 @@ def _valid(missing: NDArray[np.bool_] | None) -> pa.Buffer | None:
     if missing is None or not missing.any():
         return None
     return pa.py_buffer(np.packbits(~missing, bitorder="little"))
+
+
+@compiled
+def _runs(addresses, sizes, runs, firsts):  # type: ignore[no-untyped-def]
+    """Numbers rows that follow each other with the same bytes. Returns how many there are of these runs."""
+    count = 0
+    for place in range(len(sizes)):
+        if (
+            place == 0
+            or sizes[place] != sizes[place - 1]
+            or differ(addresses[place], addresses[place - 1], sizes[place])
+        ):
+            firsts[count] = place
+            count += 1
+        runs[place] = count - 1
+    return count
 
 
 @compiled

@@ -156,3 +156,20 @@ def copy(at, source, size):  # type: ignore[no-untyped-def]
         source += 1
         at += 1
     return at
+
+
+@compiled
+def differ(one, other, size):  # type: ignore[no-untyped-def]
+    """Whether so many bytes are not the same."""
+    end = one + size
+    while one + 8 <= end:
+        if get64(one) != get64(other):
+            return True
+        one += 8
+        other += 8
+    while one < end:
+        if byte(one) != byte(other):
+            return True
+        one += 1
+        other += 1
+    return False

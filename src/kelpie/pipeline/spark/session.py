@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 from pyspark import SparkConf, SparkContext
 
 from kelpie import folders
-from kelpie.pipeline.spark import class_archive, cluster, shipping
+from kelpie.pipeline.spark import class_archive, cluster, shipping, worker_daemon
 from kelpie.places import Place, credentials
 from kelpie.real import fetch, java, releases
 from kelpie.real.cluster_errors import Unavailable
@@ -62,6 +62,7 @@ _LOCAL = {
     **_LOOPBACK,
     "spark.sql.shuffle.partitions": "8",
     "spark.ui.enabled": "false",
+    "spark.python.daemon.module": worker_daemon.MODULE,
     # Workers read many megabytes at a time, again and again: freed memory is kept for the next piece.
     "spark.executorEnv.MALLOC_MMAP_THRESHOLD_": str(128 << 20),
     "spark.executorEnv.MALLOC_TRIM_THRESHOLD_": str(256 << 20),
