@@ -5,6 +5,7 @@ What is not known is None, and a sum that lacks a part says so.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from itertools import repeat
 from typing import Any, NamedTuple, overload
 
@@ -108,12 +109,15 @@ def group_overview(
 
 
 def partitions_of(case: Case) -> Sequence[PartitionOverview]:
-    """What the group reads, partition by partition, and which member reads it."""
+    """What the group reads, partition by partition, and which member reads it. Of the case, little is derived
+    and kept: tracks of single partitions go with a copy.
+    """
     if case.in_zookeeper:
         return _partitions_in_zookeeper(case)
     names = case.reads.partitions
     holders = _holders(case.members) if case.members else {}
     if case.is_share and (tracks := share_tracks(case)):
+        case = copy(case)
         return [_share_partition(case, track, holders.get(track.name)) for track in tracks]
     if holders and not holders.keys() <= set(names):
         names = tuple(sorted({*names, *holders}))
@@ -121,6 +125,7 @@ def partitions_of(case: Case) -> Sequence[PartitionOverview]:
         standing = standing_of(case)
         if standing is not None:
             return StandingRows(standing, _last_commit(case), case.members or ())
+    case = copy(case)
     return [_partition(case, name, holders.get(name)) for name in names]
 
 

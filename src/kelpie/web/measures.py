@@ -1,7 +1,8 @@
 """The numbers of a group that a look adds to its history, by comparing it with the look before."""
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from math import nan
+from types import MappingProxyType
 
 from kelpie.doctor.case import Case
 from kelpie.doctor.group_positions import commits_since
@@ -14,9 +15,11 @@ _new = tuple.__new__  # Numbers(...) would be a call of a Python function, for 1
 
 
 def measured(
-    look: Snapshot, before: Snapshot | None, at_rest: Container[str] = ()
+    look: Snapshot, before: Snapshot | None, at_rest: Mapping[str, int] = MappingProxyType({})
 ) -> Iterator[tuple[str, Numbers]]:
-    """Of every group. `at_rest`: some that are known to have the committed offsets of the look before."""
+    """Of every group. `at_rest`: some that are known to have the committed offsets of the look before, and
+    how many commits are newer than all that it knew.
+    """
     cases = look.observed()
     earlier: Mapping[str, Case] = before.observed() if before is not None else {}
     since = before.now if before is not None and before.now < look.now else None
@@ -28,10 +31,11 @@ def measured(
         records = commits = rebalances = nan
         if since is not None:
             last = earlier.get(row.group)
+            new_commits = at_rest.get(row.group)
             if last is not None:
-                records = 0.0 if row.group in at_rest else _advance(last, case) * 1000 / span
+                records = 0.0 if new_commits is not None else _advance(last, case) * 1000 / span
             if case.history_from is not None and case.history_from <= since:
-                commits = _commits(case, since) * 60_000 / span
+                commits = 0.0 if new_commits == 0 else _commits(case, since) * 60_000 / span
                 rebalances = _generations(case, since) if case.generations else 0
         lag, lag_ms, members = row.lag, row.lag_ms, row.members
         values = (

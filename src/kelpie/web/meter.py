@@ -57,8 +57,8 @@ class Meter:
         self._asked_at = -math.inf
         self._counted: dict[str, _Counted] = {}
         self._committed: dict[str, Mapping[TopicPartition, Committed]] = {}
-        self.at_rest: set[str] = set()
-        """Groups whose committed offsets are those of the look before."""
+        self.at_rest: dict[str, int] = {}
+        """Groups whose committed offsets are those of the look before: how many commits are new."""
         self._commits: dict[str, int] = {}
         self._rebalances: dict[str, Counter[str]] = {}
         self._records = 0
@@ -83,7 +83,7 @@ class Meter:
         cluster, losses = diagnosis.cluster, look.losses
         if before is not None and not look.saw_anything:
             cluster, losses = before.cluster, tuple(before.losses)
-        self.at_rest = set()
+        self.at_rest = {}
         for case in look.observed().values():
             self._count(case)
         last_known = before.groups if before is not None else {}
@@ -154,7 +154,7 @@ class Meter:
         if known is None:
             return newest, by_history
         if stands_still(known, now):
-            self.at_rest.add(case.group)
+            self.at_rest[case.group] = by_history
             return newest, by_history
         return newest, max(by_history, _changed(known, now))
 

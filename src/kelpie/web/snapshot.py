@@ -2,7 +2,7 @@
 
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
@@ -68,10 +68,9 @@ class Snapshot:
         self._kept: dict[str, Any] = {}
 
     def _from_cases(self) -> KnownGroups:
-        """What is derived of a case is used while it is there, and goes with its copy."""
         needed = NeedsOfGroups()
         worst = worst_findings(self.diagnosis.findings)
-        for case in self.cases():
+        for case in self._cases.values():
             self.numbers.append(group_numbers(case, worst.get(case.group), self.at))
             needed.add(case)
         readers: defaultdict[str, list[str]] = defaultdict(list)
@@ -105,10 +104,6 @@ class Snapshot:
         """A copy: what is derived of it goes with the page."""
         found = self._cases.get(group) or self._case_of(group)
         return None if found is None else copy(found)
-
-    def cases(self) -> Iterable[Case]:
-        """Copies, one after the other."""
-        return map(Case.__copy__, self._cases.values())
 
     def observed(self) -> Mapping[str, Case]:
         """Themselves: for those who derive nothing of them."""
