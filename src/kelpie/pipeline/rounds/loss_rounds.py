@@ -231,8 +231,8 @@ class _Commits:
         return self._with_again(lasts(_of(self._carried, LAST).unionByName(self._new)), lasts)
 
     def skipped(self, empty: DataFrame, emptied: pa.Table) -> _Made:
-        """Of groups whose times without members are as they were."""
-        groups = set(emptied["group"].to_pylist())
+        """Of groups that are made again, and of those whose times without members are as they were."""
+        groups = set(emptied["group"].to_pylist()) - self.again
         rows = self._with_again(self._new, lambda every: every)
         others = rows.where(~F.col("group").isin(*groups)) if groups else rows
         made = skipped(others, empty).toArrow()
@@ -241,6 +241,7 @@ class _Commits:
 
     def emptied_again(self, empty: DataFrame, emptied: pa.Table) -> _Made:
         """Of the others: all commits since the first time that is new or changed."""
+        emptied = emptied.filter(~pc.field("group").isin(pa.array(sorted(self.again), pa.string())))
         if not emptied.num_rows:
             return _Made([], [])
         since: datetime = pc.min(emptied["began"]).as_py()
