@@ -291,7 +291,7 @@ class ClusterView:
         return made
 
     def once_by_identity(self, make: Callable[["ClusterView", Key], Made], key: Key) -> Made:
-        """As `once`, for a key that thousands of groups share as one object, and whose hash takes long."""
+        """Does what `once` does; the key is one object in thousands of groups, and is hashed once."""
         known = self._made_by_identity.get((make, id(key)))
         if known is None:
             known = self._made_by_identity[make, id(key)] = key, self.once(make, key)

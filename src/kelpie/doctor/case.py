@@ -141,12 +141,12 @@ class Case:
     @derived
     def described(self) -> GroupState | None:
         """The newest description without an error."""
-        return _without_error(self.states)
+        return newest_description(self.states)
 
     @derived
     def members(self) -> tuple[Member, ...] | None:
         """As last described, or of the last generation in the offsets topic. None: unknown."""
-        state = _without_error(self.states)
+        state = newest_description(self.states)
         if state is None:
             return self.generations[-1].members if self.generations else None
         return state.members if state.members or state.is_described else None
@@ -475,8 +475,8 @@ def _cuts_off(cluster: ClusterView, home: TopicPartition) -> bool:
     return unreachable or cluster.has_leader(home) is False
 
 
-def _without_error(states: Sequence[GroupState]) -> GroupState | None:
-    """The newest."""
+def newest_description(states: Sequence[GroupState]) -> GroupState | None:
+    """The newest one without an error. `Case.described` keeps it."""
     for state in reversed(states):
         if state.error is ErrorCode.NONE:
             return state

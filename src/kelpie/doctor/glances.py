@@ -11,7 +11,7 @@ from collections.abc import Collection
 from kelpie.cluster.health import is_below_min_insync
 from kelpie.cluster.topics import Existence
 from kelpie.cluster.view import ClusterView
-from kelpie.doctor.case import OFFSET_FETCH, Case
+from kelpie.doctor.case import OFFSET_FETCH, Case, newest_description
 from kelpie.doctor.case import REBALANCING as REBALANCING_STATES
 from kelpie.doctor.coordinator_replies import AUTHORISATION_ERRORS, FIND_COORDINATOR
 from kelpie.doctor.group_positions import LastOffsets, committed_since
@@ -60,7 +60,7 @@ class Glances:
 
     def at(self, case: Case) -> int:
         """All signs of a group."""
-        described = _described(case)
+        described = newest_description(case.states)
         if case.in_zookeeper or case.is_share:
             return ALL
         signs = self._always | self._home(case) | self._replies(case) | self._membership(case, described)
@@ -265,14 +265,6 @@ def _epoch_ends(cluster: ClusterView, name: TopicPartition, epoch: int) -> dict[
         for row in cluster.epoch_ends.get(name, ())
         if not row.error and 0 <= row.asked < epoch
     }
-
-
-def _described(case: Case) -> GroupState | None:
-    """As `Case.described` has it, which remembers it."""
-    for state in reversed(case.states):
-        if state.error is ErrorCode.NONE:
-            return state
-    return None
 
 
 def _has_members(case: Case, described: GroupState | None) -> bool:

@@ -19,7 +19,7 @@ _MOST_NAMES = 5
 _POSITION_CODES = {"KLP301", "KLP302", "KLP303", "KLP304", "KLP305", "KLP308", "KLP314", "KLP320"}
 """Findings of the third family that are about committed offsets, and not about reading."""
 _MEMBER_CODES = {"KLP504", "KLP506"}
-"""Findings about consumers of ZooKeeper themselves, and not about who owns what."""
+"""Findings about sessions and settings of consumers in ZooKeeper. The others are about owners."""
 
 
 def journey(case: Case, findings: Sequence[Finding]) -> list[JourneyStep]:

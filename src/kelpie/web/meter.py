@@ -58,7 +58,7 @@ class Meter:
         self._counted: dict[str, _Counted] = {}
         self._committed: dict[str, Mapping[TopicPartition, Committed]] = {}
         self.at_rest: dict[str, int] = {}
-        """Groups whose committed offsets are those of the look before: how many commits are new."""
+        """Groups whose offsets have not changed since the look before, each with its count of new commits."""
         self._commits: dict[str, int] = {}
         self._rebalances: dict[str, Counter[str]] = {}
         self._records = 0

@@ -1,4 +1,4 @@
-"""The past of a group that ZooKeeper keeps, as looks at its tree show it: who was there, how fast it read.
+"""The past of a group that ZooKeeper keeps: looks at its tree show its members and how fast it read.
 
 A group has no generations there. A look that finds other consumers than the one before, or other sessions of
 theirs, shows that it has rebalanced.

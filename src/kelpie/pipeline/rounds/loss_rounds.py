@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - everyone who knows Spark knows F.
 
-from kelpie.pipeline.ordering import MOST_ROWS
+from kelpie.pipeline.ordering import MOST_ROWS, is_of
 from kelpie.pipeline.rounds.differences import among, conditions, difference_in_memory, literal
 from kelpie.pipeline.rounds.following import Input, Round
 from kelpie.pipeline.rounds.seen import is_behind, read_on
@@ -231,7 +231,7 @@ class _Commits:
         return self._with_again(lasts(_of(self._carried, LAST).unionByName(self._new)), lasts)
 
     def skipped(self, empty: DataFrame, emptied: pa.Table) -> _Made:
-        """Of groups that are made again, and of those whose times without members are as they were."""
+        """Of groups that are made again, and of groups whose times without members have not changed."""
         groups = set(emptied["group"].to_pylist()) - self.again
         rows = self._with_again(self._new, lambda every: every)
         others = rows.where(~F.col("group").isin(*groups)) if groups else rows
@@ -241,13 +241,13 @@ class _Commits:
 
     def emptied_again(self, empty: DataFrame, emptied: pa.Table) -> _Made:
         """Of the others: all commits since the first time that is new or changed."""
-        emptied = emptied.filter(~pc.field("group").isin(pa.array(sorted(self.again), pa.string())))
+        emptied = emptied.filter(~is_of(self.again))
         if not emptied.num_rows:
             return _Made([], [])
         since: datetime = pc.min(emptied["began"]).as_py()
         groups = sorted(set(emptied["group"].to_pylist()))
         table = STORED[TIMELINE]
-        is_affected = (pc.field("committed") >= pa.scalar(since)) & pc.field("group").isin(groups)
+        is_affected = (pc.field("committed") >= pa.scalar(since)) & is_of(groups)
         rows = self._tables.lake.rows(table, self._tables.cluster, is_affected).cast(table.schema)
         commits = self._tables.spark.createDataFrame(rows, table.spark_schema)
         made = skipped(commits, empty).toArrow()
