@@ -53,7 +53,8 @@ _LIMIT = f"{LOOK_LIMIT:g} times the CPU of kelpie doctor"
 _LONGEST_LOOK_S = 300.0
 _PAUSE_S = 3.0
 """Between looks: long enough to see in it that one has ended."""
-_ASK_EVERY_S = 1.0
+_ASK_EVERY_S = 2.0
+"""Less than the pause. To answer costs the server some milliseconds, which are no part of a look."""
 _NOW = 1_800_000_000_000
 _CLOCK = os.sysconf("SC_CLK_TCK")
 _MOST_BYTES = 1_000_000
@@ -210,9 +211,13 @@ def _costs_of_looks() -> tuple[Looks, Looks]:
 
 
 def _in_turn(bootstrap: str) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Of the doctor, and of the server: the first look, and a later one."""
-    with tempfile.TemporaryDirectory(prefix="kelpie-bench-") as store:
-        rounds = [(_doctor(bootstrap, store), _server(bootstrap, store)) for _ in range(ROUNDS)]
+    """Of the doctor, and of the server: the first look, and a later one.
+
+    Each has a store of its own: a look costs more with every earlier one that the store tells of.
+    """
+    with tempfile.TemporaryDirectory(prefix="kelpie-bench-") as folder:
+        stores = [f"{folder}/{name}" for name in ("doctor", "serve")]
+        rounds = [(_doctor(bootstrap, stores[0]), _server(bootstrap, stores[1])) for _ in range(ROUNDS)]
     doctors, servers = zip(*rounds, strict=True)
     return _least(doctors), _least(servers)
 

@@ -7,6 +7,7 @@ import pytest
 
 from kelpie.doctor.case import Case
 from kelpie.doctor.group_positions import LastOffsets, Positions
+from kelpie.doctor.partition_order import PartitionOrder
 from kelpie.doctor.plain_positions import ReadPartition, ReadTogether, were_told_twice
 from kelpie.doctor.signs import Sign
 from kelpie.model.names import TopicPartition
@@ -25,7 +26,7 @@ def _partition(latest: int) -> ReadPartition:
 def _read(**fields: Any) -> ReadTogether:
     """Two partitions; `fields` are those of the first."""
     partitions = (_partition(ENDS[0])._replace(**fields), _partition(ENDS[1]))
-    return ReadTogether(NAMES, dict(zip(NAMES, partitions, strict=True)), 0)
+    return ReadTogether(PartitionOrder(NAMES, ("id", "id")), dict(zip(NAMES, partitions, strict=True)), 0)
 
 
 def _told(offsets: Sequence[int] = ENDS, at: int | None = NOW, **fields: Any) -> GroupOffsets:

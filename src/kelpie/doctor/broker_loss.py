@@ -38,16 +38,15 @@ class NeedsOfGroups:
     """Groups by what they need: thousands read the same, and share what follows from it."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[int, TopicPartition | None], Needs] = {}
-        """By the identity of what they read: to compare it for each group would take longer than all else."""
+        self._known: dict[tuple[int, int], Needs] = {}
+        """By identity: to compare for each group what it reads would take longer than all else."""
 
-    def add(self, case: Case) -> None:
-        reads, home = case.reads.partitions, case.offsets_partition
-        known = self._known.get((id(reads), home))
+    def add(self, group: str, reads: tuple[TopicPartition, ...], home: TopicPartition | None) -> None:
+        known = self._known.get((id(reads), id(home)))
         if known is None:
-            self._known[id(reads), home] = Needs([case.group], reads, home)
+            self._known[id(reads), id(home)] = Needs([group], reads, home)
         else:
-            known.groups.append(case.group)
+            known.groups.append(group)
 
     @property
     def all(self) -> list[Needs]:
@@ -57,7 +56,7 @@ class NeedsOfGroups:
 def needs_of(cases: Iterable[Case]) -> list[Needs]:
     needed = NeedsOfGroups()
     for case in cases:
-        needed.add(case)
+        needed.add(case.group, case.reads.partitions, case.offsets_partition)
     return needed.all
 
 

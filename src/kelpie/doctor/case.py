@@ -13,7 +13,8 @@ from kelpie.cluster.failovers import FAILOVER_MS
 from kelpie.cluster.topics import is_of_old_topic
 from kelpie.cluster.view import ClusterView
 from kelpie.doctor.finding import Severity
-from kelpie.doctor.group_positions import LastOffsets
+from kelpie.doctor.group_positions import LastOffsets, runs_of
+from kelpie.doctor.partition_order import PartitionOrder
 from kelpie.doctor.positions import (
     CLOCKS_APART_MS,
     STANDSTILL_MS,
@@ -23,7 +24,6 @@ from kelpie.doctor.positions import (
     Rhythm,
     Track,
 )
-from kelpie.errors import ErrorCode
 from kelpie.model.derived import derived
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
@@ -227,8 +227,19 @@ class Case:
         """Whether the coordinator said what is committed, so that what it left out does not exist."""
         for answer in reversed(self.answers):
             if answer.asked == OFFSET_FETCH:
-                return answer.error is ErrorCode.NONE
+                return not answer.error
         return bool(self.committed_over_time) or any(row.at is not None for row in self.committed.values())
+
+    @derived
+    def rest_began(self) -> Instant | None:
+        """Since when it is known to be where it is now, and never to have been elsewhere. None: it was, or
+        its rows do not show that at a glance.
+        """
+        runs = runs_of(self.committed, self.commits, self.committed_over_time)
+        if runs is None:
+            return None
+        told, commits, looks = runs
+        return PartitionOrder.of(self.cluster, told.names).rest_began(told.offsets, commits, looks)
 
     def has_offset(self, name: TopicPartition) -> bool:
         row = self.committed.get(name)
@@ -274,7 +285,7 @@ class Case:
         if not members and isinstance(self.committed, LastOffsets) and not self.is_share:
             told = self.committed.told
             if isinstance(told, GroupOffsets) and min(told.offsets, default=0) >= 0:
-                return self.cluster.once_by_identity(_committed_together, told.names)
+                return self.cluster.once_by_identity(committed_together, told.names)
         committed = [name for name in self.committed if self.has_offset(name) and not self.is_gone(name)]
         if self.is_share and self.described is not None:
             positions = (row.name for row in self.described.share_positions)
@@ -478,12 +489,12 @@ def _cuts_off(cluster: ClusterView, home: TopicPartition) -> bool:
 def newest_description(states: Sequence[GroupState]) -> GroupState | None:
     """The newest one without an error. `Case.described` keeps it."""
     for state in reversed(states):
-        if state.error is ErrorCode.NONE:
+        if not state.error:
             return state
     return None
 
 
-def _committed_together(cluster: ClusterView, names: tuple[TopicPartition, ...]) -> GroupPartitions:
+def committed_together(cluster: ClusterView, names: tuple[TopicPartition, ...]) -> GroupPartitions:
     """What a group without members reads that has offsets in these partitions."""
     return GroupPartitions(_ordered(name for name in names if not cluster.is_gone(name.topic)), ())
 

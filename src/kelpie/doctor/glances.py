@@ -17,6 +17,7 @@ from kelpie.doctor.coordinator_replies import AUTHORISATION_ERRORS, FIND_COORDIN
 from kelpie.doctor.group_positions import LastOffsets, committed_since
 from kelpie.doctor.known_faults import listed_by
 from kelpie.doctor.membership import size_limit
+from kelpie.doctor.partition_order import PartitionOrder
 from kelpie.doctor.plain_positions import ANYWHERE, ReadPartition, ReadTogether, were_told_twice
 from kelpie.doctor.positions import CLOCKS_APART_MS, NOISE
 from kelpie.doctor.signs import ALL, FEWEST_IN_A_STORM, LATELY_MS, Sign
@@ -207,7 +208,8 @@ class Glances:
 
     def _read_together(self, names: tuple[TopicPartition, ...]) -> ReadTogether:
         partitions = {name: self._partitions.get(name) or self._partition(name) for name in names}
-        found = self._together[names] = ReadTogether(names, partitions, self._of_topics(names))
+        order = PartitionOrder.of(self._cluster, names)
+        found = self._together[names] = ReadTogether(order, partitions, self._of_topics(names))
         return found
 
     def _of_topics(self, committed: Collection[TopicPartition]) -> int:

@@ -15,7 +15,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.observations import Commit, Committed
-from kelpie.observations.group_offsets import GroupOffsets
+from kelpie.observations.group_offsets import GroupCommits, GroupOffsets
 from kelpie.observations.ordering import by_time
 from kelpie.observations.positions import NO_OFFSET
 
@@ -198,3 +198,22 @@ def rows_in(positions: Mapping[TopicPartition, tuple[Row, ...]]) -> int:
     if isinstance(positions, Positions):
         return sum(len(run.names) for run in positions.runs)
     return sum(map(len, positions.values()))
+
+
+def runs_of(
+    committed: Mapping[TopicPartition, Committed],
+    commits: Mapping[TopicPartition, tuple[Commit, ...]],
+    looks: Mapping[TopicPartition, tuple[Committed, ...]],
+) -> tuple[Run[Committed], Sequence[Run[Commit]], Sequence[Run[Committed]]] | None:
+    """What was told last, the commits, and all that was told. None: some of it came in other ways."""
+    if isinstance(committed, LastOffsets) and isinstance(commits, Positions) and isinstance(looks, Positions):
+        return committed.told, commits.runs, looks.runs
+    return None
+
+
+def has_errors(told: Run[Committed]) -> bool:
+    return not isinstance(told, GroupOffsets) and any(row.error for row in told.rows)
+
+
+def topic_ids(run: Run[Commit]) -> tuple[str, ...]:
+    return run.topic_ids if isinstance(run, GroupCommits) else tuple(row.topic_id for row in run.rows)

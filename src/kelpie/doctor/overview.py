@@ -114,19 +114,23 @@ def partitions_of(case: Case) -> Sequence[PartitionOverview]:
     """
     if case.in_zookeeper:
         return _partitions_in_zookeeper(case)
-    names = case.reads.partitions
-    holders = _holders(case.members) if case.members else {}
+    members = case.members or ()
+    holders = _holders(members) if members else {}
     if case.is_share and (tracks := share_tracks(case)):
         case = copy(case)
         return [_share_partition(case, track, holders.get(track.name)) for track in tracks]
-    if holders and not holders.keys() <= set(names):
-        names = tuple(sorted({*names, *holders}))
-    else:
+    if not holders or holders.keys() <= set(case.reads.partitions):
         standing = standing_of(case)
         if standing is not None:
-            return StandingRows(standing, _last_commit(case), case.members or ())
+            return StandingRows(standing, _last_commit(case), members)
     case = copy(case)
+    names = sorted({*case.reads.partitions, *holders})
     return [_partition(case, name, holders.get(name)) for name in names]
+
+
+def reads_of(case: Case, partitions: Sequence[PartitionOverview]) -> tuple[TopicPartition, ...]:
+    """What `case.reads` says, without deriving it where `partitions_of` has not."""
+    return partitions.standing.names if isinstance(partitions, StandingRows) else case.reads.partitions
 
 
 def _holders(members: Iterable[Member]) -> dict[TopicPartition, Member]:
@@ -199,7 +203,7 @@ def _of_kafka(case: Case, partitions: Sequence[PartitionOverview], worst: Findin
     else:
         lag, last_commit = _lag_of_rows(case, partitions), _last_commit(case)
     home = case.offsets_partition
-    coordinator = case.cluster.once(_leader, home) if home is not None else None
+    coordinator = case.cluster.once_by_identity(_leader, home) if home is not None else None
     state = None if coordinator is None and case.is_cut_off else _described_now(case.states)
     return _new(
         GroupOverview,
@@ -278,7 +282,7 @@ def _last_commit(case: Case) -> Instant | None:
     """In any partition."""
     if isinstance(case.commits, Positions):
         for run in reversed(case.commits.runs):
-            if max(run.offsets) > NO_OFFSET:
+            if run.offsets[0] > NO_OFFSET or max(run.offsets) > NO_OFFSET:
                 return run.at
         return None
     return max(filter(None, map(_last_time, case.commits.values())), default=None)

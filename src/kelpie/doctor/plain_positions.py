@@ -4,18 +4,17 @@ Their rows are compared a run at a time, and never one by one. Where that does n
 None: then `glances` looks at each row.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from operator import itemgetter, le
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Mapping, Sequence
+from operator import le
+from typing import NamedTuple
 
 from kelpie.doctor.case import Case
-from kelpie.doctor.group_positions import LastOffsets, Positions, Run
+from kelpie.doctor.group_positions import LastOffsets, Positions, Run, has_errors, topic_ids
+from kelpie.doctor.partition_order import PartitionOrder
 from kelpie.doctor.signs import Sign
 from kelpie.model.names import TopicPartition
 from kelpie.observations import Commit, Committed
-from kelpie.observations.group_offsets import GroupCommits, GroupOffsets
-
-T = TypeVar("T")
+from kelpie.observations.group_offsets import GroupOffsets
 
 ANYWHERE = Sign.BEHIND | Sign.MOVED_BACK
 """Where the group stands does not follow from its newest rows alone."""
@@ -45,12 +44,11 @@ class ReadTogether:
 
     def __init__(
         self,
-        names: tuple[TopicPartition, ...],
+        order: PartitionOrder,
         partitions: Mapping[TopicPartition, ReadPartition],
         of_topics: int,
     ) -> None:
-        self.names = names
-        """Rows of surveys have the same object: then it takes no time to see that it is the same."""
+        self._order = order
         self.partitions = list(partitions.values())
         self.of_topics = of_topics
         """Signs of a group that has offsets in all of these partitions and in no others."""
@@ -58,15 +56,10 @@ class ReadTogether:
         for partition in self.partitions:
             self.signs |= partition.signs
         self._latest = tuple(partition.latest for partition in self.partitions)
-        self._topic_ids = tuple(partition.topic_id for partition in self.partitions)
         self._is_proven = all(partition.is_topic_proven for partition in self.partitions)
         self._is_plain = not self.signs & ANYWHERE and all(
             partition.latest >= 0 and partition.start <= partition.latest for partition in self.partitions
         )
-        self._orders: dict[int, tuple[tuple[TopicPartition, ...], Callable[[Any], Any] | None]] = {}
-        """Brokers tell the partitions of a group in another order than that in which it commits them. By id,
-        because thousands of groups share the names: their hash is that of each partition.
-        """
         self._epoch_signs: dict[tuple[int, ...], int | None] = {}
 
     def signs_of_plain(self, case: Case) -> int | None:
@@ -79,19 +72,17 @@ class ReadTogether:
             and isinstance(commits, Positions)
             and isinstance(looks, Positions)
             and not has_errors(committed.told)
-            and self._only_grow(commits.runs)
-            and self._only_grow(looks.runs)
+            and (case.rest_began is not None or self._has_grown(commits.runs, looks.runs))
         ):
-            return None
-        ids = topic_ids(commits.runs[-1]) if commits.runs else ()
-        if any(ids) and self._in_order(commits.runs[-1].names, ids) != self._topic_ids:
             return None
         epochs = _leader_epochs(committed.told)
         if epochs not in self._epoch_signs:
             self._epoch_signs[epochs] = self._signs_of(epochs)
         of_epochs = self._epoch_signs[epochs]
-        if of_epochs == Sign.NO_EPOCH and not (self._is_proven or (ids and all(ids))):
-            return None
+        if of_epochs == Sign.NO_EPOCH and not self._is_proven:
+            ids = topic_ids(commits.runs[-1]) if commits.runs else ()
+            if not ids or not all(ids):
+                return None
         return None if of_epochs is None else self.signs | of_epochs
 
     def _signs_of(self, epochs: tuple[int, ...]) -> int | None:
@@ -101,12 +92,19 @@ class ReadTogether:
         places = zip(self.partitions, self._latest, epochs, strict=True)
         return 0 if all(partition.has(latest, epoch) for partition, latest, epoch in places) else None
 
+    def _has_grown(self, commits: Sequence[Run[Commit]], looks: Sequence[Run[Committed]]) -> bool:
+        """To the present offsets, of the present topics, and never back."""
+        return (
+            self._only_grow(commits)
+            and self._only_grow(looks)
+            and not (commits and self._order.committed(commits[-1]) is None)
+        )
+
     def _only_grow(self, runs: Sequence[Run[Commit] | Run[Committed]]) -> bool:
         """Whether the offsets never went back, and are the present ones in the last run."""
         before: tuple[int, ...] | None = None
-        names = self.names
         for run in runs:
-            offsets = run.offsets if run.names is names else self._in_order(run.names, run.offsets)
+            offsets = self._order.values(run.names, run.offsets)
             if offsets is None or run.at is None:
                 return False
             if before is not None and before != offsets and not all(map(le, before, offsets)):
@@ -116,38 +114,13 @@ class ReadTogether:
             before = offsets
         return before is None or before == self._latest
 
-    def _in_order(self, names: tuple[TopicPartition, ...], values: tuple[T, ...]) -> tuple[T, ...] | None:
-        """Values for these partitions, in the order of `self.names`. None: these are others."""
-        if names is self.names:
-            return values
-        known = self._orders.get(id(names))
-        if known is None:
-            if names == self.names:
-                return values
-            known = self._orders[id(names)] = names, self._order_of(names)
-        order = known[1]
-        return None if order is None else order(values)
-
-    def _order_of(self, names: tuple[TopicPartition, ...]) -> Callable[[Any], Any] | None:
-        numbers = {name: number for number, name in enumerate(names)}
-        is_same = len(numbers) == len(names) and numbers.keys() == set(self.names)
-        return itemgetter(*(numbers[name] for name in self.names)) if is_same else None
-
 
 def were_told_twice(looks: Mapping[TopicPartition, tuple[Committed, ...]]) -> bool:
     """Whether two surveys told the offsets of a plain group."""
     return isinstance(looks, Positions) and len(looks.runs) > 1 and not any(map(has_errors, looks.runs[-2:]))
 
 
-def has_errors(told: Run[Committed]) -> bool:
-    return not isinstance(told, GroupOffsets) and any(row.error for row in told.rows)
-
-
 def _leader_epochs(told: Run[Committed]) -> tuple[int, ...]:
     if isinstance(told, GroupOffsets):
         return told.leader_epochs
     return tuple(row.leader_epoch for row in told.rows)
-
-
-def topic_ids(run: Run[Commit]) -> tuple[str, ...]:
-    return run.topic_ids if isinstance(run, GroupCommits) else tuple(row.topic_id for row in run.rows)

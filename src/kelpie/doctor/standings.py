@@ -11,19 +11,18 @@ removed or refused, a topic was created again, members commit their partitions o
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kelpie.cluster.view import ClusterView
-from kelpie.doctor.case import Case
-from kelpie.doctor.group_positions import LastOffsets, Positions, Run
-from kelpie.doctor.plain_positions import has_errors, topic_ids
+from kelpie.doctor.case import Case, committed_together
+from kelpie.doctor.group_positions import Run, has_errors, runs_of
+from kelpie.doctor.partition_order import PartitionOrder
 from kelpie.doctor.positions import CLOCKS_APART_MS, Track, lag, lag_ms, readable_end
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.observations import OFFSETS_TOPIC, Commit, Committed, LogEnds
-from kelpie.observations.group_offsets import GroupCommits
 from kelpie.observations.positions import NO_OFFSET
 
 _MINUTE_MS = 60_000
@@ -134,22 +133,23 @@ class Standing(NamedTuple):
 
 def standing_of(case: Case) -> Standing | None:
     """None: its partitions must be looked at one by one."""
-    committed, commits, looks = case.committed, case.commits, case.committed_over_time
-    if (
-        not isinstance(committed, LastOffsets)
-        or not isinstance(commits, Positions)
-        or not isinstance(looks, Positions)
-    ):
+    runs = runs_of(case.committed, case.commits, case.committed_over_time)
+    if runs is None:
         return None
-    told = committed.told
+    told, commits, looks = runs
     read = case.cluster.once_by_identity(_Read, told.names)
-    if not read.is_plain or case.reads.partitions != read.in_name_order:
+    has_readers = bool(case.members) or case.is_share
+    if not read.is_plain or not (has_readers or read.is_whole):
         return None
-    alike = _alike(read, told.offsets, commits.runs, looks.runs)
+    if has_readers and case.reads.partitions != read.in_name_order:
+        return None
+    alike = read.alike(case.rest_began)
     known = alike.get(told.offsets) if alike is not None else None
     if known is not None:
         return known
-    points = _points(case.cluster.now, read, commits.runs, looks.runs)
+    if min(told.offsets) < 0:
+        return None
+    points = _points(case.cluster.now, read, commits, looks)
     made = _standing(case.cluster.now, read, points) if points else None
     if made is not None and alike is not None:
         alike[told.offsets] = made
@@ -170,7 +170,7 @@ class _Read:
     """
 
     def __init__(self, cluster: ClusterView, names: _Names) -> None:
-        self.names = names
+        self.order = PartitionOrder.of(cluster, names)
         self.in_name_order = tuple(sorted(names))
         self.ends = tuple(map(cluster.ends_over_time, names))
         topics = {name.topic for name in names}
@@ -181,7 +181,8 @@ class _Read:
             and OFFSETS_TOPIC not in topics
             and not any(topic in cluster.known_topics.recreations for topic in topics)
         )
-        self.topic_ids = tuple(cluster.known_topics.id_of(name.topic) for name in names)
+        self.is_whole = committed_together(cluster, names).partitions == self.in_name_order
+        """Whether a group without members that has offsets in these reads all of them."""
         self.trends = tuple(tuple(trend_ends(ends, cluster.now)) for ends in self.ends)
         newest = [trend[0][0] for trend in self.trends if trend]
         self.first_trend = min(newest, default=cluster.now)
@@ -192,51 +193,16 @@ class _Read:
         """Of groups that were at these offsets at the times of all ends that come first."""
         self.new: dict[_Offsets, Standing] = {}
         """Of groups of which nothing is known of the times of any end: they have no trend yet."""
-        self._orders: dict[int, tuple[_Names, Callable[[Any], Any] | None]] = {}
-        """By identity, with the object: the groups of a survey share their names, and to compare them by
-        value for each group takes longer than all else here.
+
+    def alike(self, rest_began: Instant | None) -> dict[_Offsets, Standing] | None:
+        """Standings by offsets, if nothing else matters: the group never moved, and was there at the times of
+        all ends that come first, or nothing is known of it at the times of any end.
         """
-        self._commit_orders: dict[
-            tuple[int, int], tuple[_Names, tuple[str, ...], Callable[[Any], Any] | None]
-        ] = {}
-        """Names and ids of topics, likewise. None: these topics are not the present ones, either."""
-
-    def in_order(self, names: _Names, values: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        """Values for these partitions, in the order of `self.names`. None: these are other partitions."""
-        if names is self.names:
-            return values
-        order = self._order(names)
-        return None if order is None else order(values)
-
-    def committed(self, run: Run[Commit]) -> _Offsets | None:
-        """Offsets in the order of `self.names`. None: of other partitions, or of topics that are gone."""
-        if not isinstance(run, GroupCommits):
-            order = self._commit_order(run.names, topic_ids(run))
-        else:
-            names, ids = run.names, run.topic_ids
-            known = self._commit_orders.get((id(names), id(ids)))
-            if known is None:
-                known = names, ids, self._commit_order(names, ids)
-                self._commit_orders[id(names), id(ids)] = known
-            order = known[2]
-        return None if order is None else order(run.offsets)
-
-    def _commit_order(self, names: _Names, ids: tuple[str, ...]) -> Callable[[Any], Any] | None:
-        return self._order(names) if not any(ids) or self.in_order(names, ids) == self.topic_ids else None
-
-    def _order(self, names: _Names) -> Callable[[Any], Any] | None:
-        known = self._orders.get(id(names))
-        if known is None:
-            known = self._orders[id(names)] = names, self._order_of(names)
-        return known[1]
-
-    def _order_of(self, names: _Names) -> Callable[[Any], Any] | None:
-        if names == self.names:
-            return tuple
-        places = {name: place for place, name in enumerate(names)}
-        if len(places) < len(names) or places.keys() != set(self.names):
+        if rest_began is None:
             return None
-        return itemgetter(*(places[name] for name in self.names))
+        if rest_began <= self.first_trend:
+            return self.still
+        return self.new if rest_began > self.last_trend else None
 
 
 def _points(
@@ -245,13 +211,13 @@ def _points(
     """As `Case.track` chooses them, for all partitions. Empty: they are not the same for all."""
     points: list[_Point] = []
     for run in commits:
-        offsets = read.committed(run)
+        offsets = read.order.committed(run)
         if offsets is None or run.at is None or min(offsets) < 0:
             return []
         points.append((min(run.at, now), offsets))
     first, last = (points[0][0], points[-1][0]) if points else (now + 1, -CLOCKS_APART_MS)
     for look in looks:
-        offsets = read.in_order(look.names, look.offsets)
+        offsets = read.order.values(look.names, look.offsets)
         if offsets is None or look.at is None or min(offsets) < 0 or has_errors(look):
             return []
         if not first <= look.at <= last + CLOCKS_APART_MS:
@@ -262,7 +228,7 @@ def _points(
 
 def _standing(now: Instant, read: _Read, points: Sequence[_Point]) -> Standing | None:
     rows = []
-    places = zip(read.names, points[-1][1], read.ends, read.trends, strict=True)
+    places = zip(read.order.names, points[-1][1], read.ends, read.trends, strict=True)
     for place, (name, offset, ends, trend) in enumerate(places):
         track = Track(name, offset, (), ends, now)
         left = track.lag
@@ -271,33 +237,6 @@ def _standing(now: Instant, read: _Read, points: Sequence[_Point]) -> Standing |
         rows.append(partition_overview(track, left, _change(place, left, trend, points, now)))
     rows.sort(key=_name)
     return Standing(read.in_name_order, tuple(rows), GroupLag.of(rows))
-
-
-def _alike(
-    read: _Read, offsets: _Offsets, commits: Sequence[Run[Commit]], looks: Sequence[Run[Committed]]
-) -> dict[_Offsets, Standing] | None:
-    """Standings by offsets, if nothing else matters: the group was at these offsets in all rows, and at the
-    times of all ends that come first, or nothing is known of it at the times of any end.
-    """
-    names = read.names
-    for look in looks:
-        stood_at = look.offsets if look.names is names else read.in_order(look.names, look.offsets)
-        if stood_at != offsets or has_errors(look):
-            return None
-    for run in commits:
-        if read.committed(run) != offsets:
-            return None
-    if not looks:
-        return None
-    # They are by time, those without one first.
-    oldest_look = looks[0].at
-    oldest_commit = commits[0].at if commits else oldest_look
-    if oldest_look is None or oldest_commit is None:
-        return None
-    known_since = min(oldest_look, oldest_commit)
-    if known_since <= read.first_trend:
-        return read.still
-    return read.new if known_since > read.last_trend else None
 
 
 def _change(

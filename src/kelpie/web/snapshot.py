@@ -13,7 +13,7 @@ from kelpie.doctor.chapters import brief, chapters
 from kelpie.doctor.diagnosis import Diagnosis
 from kelpie.doctor.finding import Finding
 from kelpie.doctor.group_positions import rows_in
-from kelpie.doctor.overview import GroupOverview, partitions_of, worst_findings
+from kelpie.doctor.overview import GroupOverview, partitions_of, reads_of, worst_findings
 from kelpie.doctor.standings import PartitionOverview
 from kelpie.examination import Examined
 from kelpie.model.time import Instant
@@ -71,8 +71,9 @@ class Snapshot:
         needed = NeedsOfGroups()
         worst = worst_findings(self.diagnosis.findings)
         for case in self._cases.values():
-            self.numbers.append(group_numbers(case, worst.get(case.group), self.at))
-            needed.add(case)
+            numbers = group_numbers(case, worst.get(case.group), self.at)
+            self.numbers.append(numbers)
+            needed.add(case.group, reads_of(case, numbers.partitions), case.offsets_partition)
         readers: defaultdict[str, list[str]] = defaultdict(list)
         for groups, reads, _ in needed.all:
             for topic in {name.topic for name in reads}:
