@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - everyone who knows Spark knows F.
 
+from kelpie.pipeline.spark.arrow_frames import frame_of_arrow
 from kelpie.pipeline.spark.cluster import is_local
 from kelpie.pipeline.storage.frames import ClusterTables, Rows, as_frame
 from kelpie.pipeline.storage.parquet import NewFile
@@ -94,7 +95,7 @@ def few_generations(
     rows = records.toArrow()
     # Commits date records that have no time. Spark plans less where there are none.
     is_dated = not rows["written"].null_count
-    of_epochs = tables.spark.createDataFrame(epochs_here(rows))
+    of_epochs = frame_of_arrow(tables.spark, epochs_here(rows))
     return generations_of(
         as_frame(tables.spark, rows),
         of_epochs,

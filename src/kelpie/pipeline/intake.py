@@ -32,6 +32,7 @@ from kelpie.pipeline.sources.scrapes import intake as scrapes
 from kelpie.pipeline.sources.segments import intake as segments
 from kelpie.pipeline.sources.snapshots import outputs as snapshots
 from kelpie.pipeline.sources.snapshots import surveys
+from kelpie.pipeline.spark.arrow_frames import frame_of_arrow
 from kelpie.pipeline.spark.cluster import is_local, is_readable, unseen
 from kelpie.pipeline.spark.tasks import is_done_here
 from kelpie.pipeline.storage.frames import ClusterTables, Rows, as_frame, staged, staging
@@ -331,7 +332,7 @@ class Intake:
         if tables.is_small("offset_commit", "transaction_marker"):
             return self._plain_history.changes(positions)
         columns = map(list, zip(*positions, strict=True))
-        shown = tables.spark.createDataFrame(pa.table(list(columns), schema=_POSITION))
+        shown = frame_of_arrow(tables.spark, pa.table(list(columns), schema=_POSITION))
         of_groups = F.broadcast(shown.select("group").distinct())
         of_shown = tables.frame("offset_commit").join(of_groups, "group", "left_semi")
         markers, files = tables.frame("transaction_marker"), tables.frame("evidence_file")

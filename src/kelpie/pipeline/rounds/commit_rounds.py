@@ -34,6 +34,7 @@ from kelpie.pipeline.rounds.following import Input, Round
 from kelpie.pipeline.rounds.plain_commits import made as plain_commits
 from kelpie.pipeline.rounds.plain_commits import special
 from kelpie.pipeline.rounds.seen import Seen, epoch_rows, seen_in
+from kelpie.pipeline.spark.arrow_frames import frame_of_arrow
 from kelpie.pipeline.standing import counted
 from kelpie.pipeline.storage.frames import ClusterTables, stored_names
 from kelpie.pipeline.storage.lake import Snapshot
@@ -263,7 +264,7 @@ def _new_rows(
     )
     if open_rows.num_rows:
         gone += _conditions(row for row in open_rows.to_pylist() if row[WHY] == OPEN)
-        places = tables.spark.createDataFrame(open_rows.select(_PLACE)).withColumn("again", F.lit(True))
+        places = frame_of_arrow(tables.spark, open_rows.select(_PLACE)).withColumn("again", F.lit(True))
         flagged = of_others.join(F.broadcast(places), _PLACE, "left")
         rows = flagged.where(is_new | F.col("again")).drop("again").select(*made.columns)
     else:
@@ -331,4 +332,4 @@ def _judged_epochs(tables: ClusterTables, seen: Seen) -> DataFrame:
         for partition, epochs in seen.epochs.items()
         for epoch, began in epochs.items()
     ]
-    return tables.spark.createDataFrame(pa.Table.from_pylist(rows, schema))
+    return frame_of_arrow(tables.spark, pa.Table.from_pylist(rows, schema))

@@ -40,6 +40,7 @@ from kelpie.pipeline.rounds.differences import among
 from kelpie.pipeline.rounds.following import Input, Round
 from kelpie.pipeline.rounds.seen import Seen, begins_earlier, epoch_rows
 from kelpie.pipeline.sources.snapshots.chosen import chosen_rows
+from kelpie.pipeline.spark.arrow_frames import frame_of_arrow
 from kelpie.pipeline.storage.frames import ClusterTables, empty
 from kelpie.pipeline.storage.lake import Snapshot
 from kelpie.pipeline.storage.typed_data import read, written
@@ -248,7 +249,7 @@ def _judge(
 def _configured(tables: ClusterTables, material: Material) -> pa.Table:
     """Lines of consumers of Kafka 0.8 with the groups that their settings name."""
     events, snapshot = (
-        tables.spark.createDataFrame(with_cluster(name, rows, tables.cluster), STORED[name].spark_schema)
+        frame_of_arrow(tables.spark, with_cluster(name, rows, tables.cluster), STORED[name].spark_schema)
         for name, rows in ((state.RECENT_EVENT, material.events), (state.KEPT_SNAPSHOT, material.snapshots))
     )
     rows = configured(events, snapshot).toArrow().cast(STORED[state.RECENT_EVENT].schema)

@@ -36,6 +36,7 @@ from kelpie.pipeline.rounds.following import Input, Round
 from kelpie.pipeline.rounds.plain_holds import BEFORE, LAST, SURVEYED, at_looks, lowest, to_carry
 from kelpie.pipeline.rounds.plain_holds import held as held_here
 from kelpie.pipeline.rounds.seen import is_behind, read_on
+from kelpie.pipeline.spark.arrow_frames import frame_of_arrow
 from kelpie.pipeline.storage.frames import ClusterTables
 from kelpie.pipeline.storage.lake import Snapshot
 from kelpie.pipeline.storage.parquet import NewFile
@@ -184,7 +185,7 @@ class _Changed:
     def frame(self, tables: ClusterTables) -> DataFrame:
         if not self.came:
             return tables.frame_of(SNAPSHOT, ())
-        return tables.spark.createDataFrame(self._rows).withColumn("cluster", F.lit(tables.cluster))
+        return frame_of_arrow(tables.spark, self._rows).withColumn("cluster", F.lit(tables.cluster))
 
     def logs_before(self, moment: datetime) -> set[Log]:
         late = self._rows.filter((pc.field("kind") == ENDS) & (pc.field("at") < pa.scalar(moment)))
@@ -331,7 +332,7 @@ class _Step:
 
     def _held(self) -> DataFrame:
         if self._plain is not None:
-            rows = self._tables.spark.createDataFrame(self._plain.seen)
+            rows = frame_of_arrow(self._tables.spark, self._plain.seen)
             return rows.withColumn("cluster", F.lit(self._tables.cluster))
         lasts = self._holds.where(F.col(WHY) == LAST).withColumn("committed", F.col("began"))
         following = held(lasts.select("cluster", *_COMMIT).unionByName(self._commits.rows()))
@@ -431,7 +432,7 @@ def _state(
         seen = lowest(tables.new_rows(HOLDS, of_surveys).select(*_LOG, "offset").toArrow())
         least = pa.concat_tables([seen, lowest(carry)])
         holds = [*tables.write(STORED[HOLDS], carry), *of_surveys]
-        offsets = tables.spark.createDataFrame(least).withColumn("cluster", F.lit(tables.cluster))
+        offsets = frame_of_arrow(tables.spark, least).withColumn("cluster", F.lit(tables.cluster))
     looked = known.ends
     if "is_trimmed" not in looked.columns:
         looked = looked.withColumn("is_trimmed", F.lit(False))

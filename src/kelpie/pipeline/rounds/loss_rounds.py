@@ -26,6 +26,7 @@ from kelpie.pipeline.rounds.differences import among, conditions, difference_in_
 from kelpie.pipeline.rounds.following import Input, Round
 from kelpie.pipeline.rounds.seen import is_behind, read_on
 from kelpie.pipeline.rounds.thinning import for_losses
+from kelpie.pipeline.spark.arrow_frames import frame_of_arrow
 from kelpie.pipeline.storage.frames import ClusterTables, stored_names
 from kelpie.pipeline.storage.lake import Snapshot
 from kelpie.pipeline.storage.parquet import NewFile
@@ -119,7 +120,7 @@ class LossRounds:
         carried = tables.write(STORED[CARRIED], _carried(commits.turns(), commits.lasts()))
         state = tables.new_rows(CARRIED, carried)
         told = pa.table({CLUSTER: [tables.cluster], "minutes": pa.array([minutes], pa.int64())})
-        retention = tables.spark.createDataFrame(told)
+        retention = frame_of_arrow(tables.spark, told)
         made = removed(_of(state, TURN), retention, deleted).unionByName(
             stranded(_of(state, LAST), known), allowMissingColumns=True
         )
@@ -180,7 +181,7 @@ class _News:
     def ends(self, tables: ClusterTables) -> DataFrame:
         if not self._looks.num_rows:
             return tables.frame_of(LOG_ENDS, ())
-        rows = tables.spark.createDataFrame(self._looks).withColumn(CLUSTER, F.lit(tables.cluster))
+        rows = frame_of_arrow(tables.spark, self._looks).withColumn(CLUSTER, F.lit(tables.cluster))
         return ends(rows).withColumn("is_trimmed", F.lit(False))
 
     def _new(
@@ -249,7 +250,7 @@ class _Commits:
         table = STORED[TIMELINE]
         is_affected = (pc.field("committed") >= pa.scalar(since)) & is_of(groups)
         rows = self._tables.lake.rows(table, self._tables.cluster, is_affected).cast(table.schema)
-        commits = self._tables.spark.createDataFrame(rows, table.spark_schema)
+        commits = frame_of_arrow(self._tables.spark, rows, table.spark_schema)
         made = skipped(commits, empty).toArrow()
         which = f"kind = {literal(SKIPPED)} AND at >= {literal(since)} AND {among('group', groups)}"
         return _Made(_written(self._tables, made), [which])

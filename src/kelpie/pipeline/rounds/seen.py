@@ -7,6 +7,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - everyone who knows Spark knows F.
 
+from kelpie.pipeline.spark.arrow_frames import frame_of_arrow
 from kelpie.pipeline.storage.frames import ClusterTables
 from kelpie.pipeline.tables.table import CLUSTER
 from kelpie.pipeline.tables.types import INT, LONG, STRING
@@ -95,4 +96,4 @@ def epoch_rows(tables: ClusterTables, seen: Seen) -> DataFrame | None:
     columns = [
         pa.array(column, kind) for column, kind in zip(zip(*rows, strict=True), _EPOCHS.types, strict=True)
     ]
-    return tables.spark.createDataFrame(pa.table(columns, schema=_EPOCHS))
+    return frame_of_arrow(tables.spark, pa.table(columns, schema=_EPOCHS))

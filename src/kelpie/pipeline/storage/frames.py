@@ -20,6 +20,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from kelpie.pipeline.ordering import is_of
+from kelpie.pipeline.spark.arrow_frames import frame_of_arrow
 from kelpie.pipeline.spark.session import for_few_rows, is_for_few_rows
 from kelpie.pipeline.storage.lake import STAGING, UNFINISHED, Lake
 from kelpie.pipeline.storage.parquet import NewFile, below, declared, described, place, readable, write_rows
@@ -77,7 +78,7 @@ class ClusterTables:
         stored = StructType([field for field in table.spark_schema if field.name != CLUSTER])
         rows = self._few_rows(table, files)
         if rows is not None:
-            frame = self.spark.createDataFrame(rows, stored).coalesce(1)
+            frame = frame_of_arrow(self.spark, rows, stored).coalesce(1)
         else:
             frame = self.spark.read.schema(stored).parquet(*map(literal_path, files))
         return frame.withColumn(CLUSTER, F.lit(self.cluster)).select(*table.spark_schema.names)
@@ -89,7 +90,7 @@ class ClusterTables:
         rows = self.columns_of(name, files, stored_names(name), is_of(groups))
         if not rows.num_rows:
             return empty(self.spark, STORED[name].spark_schema)
-        frame = self.spark.createDataFrame(self.declared(name, rows), STORED[name].spark_schema)
+        frame = frame_of_arrow(self.spark, self.declared(name, rows), STORED[name].spark_schema)
         return frame.coalesce(1)
 
     def declared(self, name: str, rows: pa.Table) -> pa.Table:
@@ -109,7 +110,7 @@ class ClusterTables:
     def of_rows(self, name: str, rows: pa.Table) -> tuple["ClusterTables", DataFrame]:
         """Rows of a table that are in memory, as a frame; and these tables in a session for so many rows."""
         few = self.for_rows(rows.num_rows)
-        frame = few.spark.createDataFrame(self.declared(name, rows), STORED[name].spark_schema)
+        frame = frame_of_arrow(few.spark, self.declared(name, rows), STORED[name].spark_schema)
         return few, frame.coalesce(1) if few is not self else frame
 
     def settled(self, rows: DataFrame) -> DataFrame:
@@ -119,7 +120,7 @@ class ClusterTables:
         rows that takes longer than to make them. `unpersist` gives many ones up.
         """
         if is_for_few_rows(self.spark):
-            return self.spark.createDataFrame(rows.toArrow(), rows.schema).coalesce(1)
+            return frame_of_arrow(self.spark, rows.toArrow(), rows.schema).coalesce(1)
         return rows.persist()
 
     def _few_rows(self, table: LakeTable, files: Sequence[Place]) -> pa.Table | None:
@@ -158,7 +159,7 @@ class ClusterTables:
     def _in_memory(self, table: LakeTable) -> DataFrame:
         """In one partition, so that no query needs a shuffle."""
         rows = self.lake.rows(table, self.cluster).select(table.schema.names).cast(table.schema)
-        return self.spark.createDataFrame(rows, table.spark_schema).coalesce(1)
+        return frame_of_arrow(self.spark, rows, table.spark_schema).coalesce(1)
 
     def is_small(self, *names: str) -> bool:
         """Whether one task is enough for the rows of these tables."""
@@ -232,12 +233,12 @@ def stored_names(name: str) -> list[str]:
 
 def empty(spark: SparkSession, schema: StructType) -> DataFrame:
     """No rows. Spark knows it, so it leaves out what joins them or counts them."""
-    return spark.createDataFrame(to_arrow_schema(schema, timezone="UTC").empty_table(), schema)
+    return frame_of_arrow(spark, to_arrow_schema(schema, timezone="UTC").empty_table(), schema)
 
 
 def as_frame(spark: SparkSession, rows: DataFrame | pa.Table) -> DataFrame:
     """Rows that the driver may hold in memory, as a frame of one partition."""
-    return rows if isinstance(rows, DataFrame) else spark.createDataFrame(rows).coalesce(1)
+    return rows if isinstance(rows, DataFrame) else frame_of_arrow(spark, rows).coalesce(1)
 
 
 def literal_path(path: Place) -> str:
