@@ -24,7 +24,7 @@ from kelpie.pipeline.storage.journal import Journal
 from kelpie.pipeline.storage.lake import Lake
 from kelpie.pipeline.tables import STORED, TABLES
 from tests.pipeline.rounds.histories import BRONZE, COMMITS, EVENTS, MARKERS, RECORDS, Arrival, cut
-from tests.pipeline.rows import NOON, commit
+from tests.pipeline.rows import NOON, commit, generation
 
 CLUSTER = "c"
 FOLLOWING = [job for job in JOBS if job.follower is not None]
@@ -272,3 +272,40 @@ def test_commit_after_a_transaction_of_an_earlier_round_knows_what_was_before(
         take_in(lake, arrival, number)
         make(tables, of_commits)
     assert contents(lake, of_commits) == in_one_round(quick, lake, tmp_path / "whole", of_commits)
+
+
+@pytest.mark.wide
+def test_group_made_again_when_its_time_without_members_ends_keeps_what_it_skipped_before(
+    quick: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A late commit makes all of the group again; the end of its last time without members makes a part."""
+    lake, ways = Lake(tmp_path / "lake"), list[str]()
+    monkeypatch.setattr(following, "_MOST_GONE", 2.0)
+    monkeypatch.setattr(LossRounds, "step", _told(LossRounds.step, "step", ways))
+    tables = ClusterTables(quick, lake, CLUSTER)
+    jobs = [
+        job for job in FOLLOWING if job.outputs[0] in ("commit_timeline", "group_generation", "offset_loss")
+    ]
+    own = {"log_epoch": 0, "source": "s", "offsets_partition": 0}
+    plain, read = {**own, "is_transactional": False}, {"leader_epoch": 3}
+    of_group = {**own, "key_type": 2, "is_removal": False}
+    rounds = [
+        {
+            COMMITS: [{**commit(0, 1, **read), **plain}, {**commit(2, 11), **plain}],
+            RECORDS: [{**generation(1, 1), **of_group}, {**generation(4, 2, "a"), **of_group}],
+        },
+        {COMMITS: [{**commit(7, 13, **read), **plain}], RECORDS: [{**generation(6, 3), **of_group}]},
+        {
+            COMMITS: [{**commit(3, 12, **read), **plain}],
+            RECORDS: [{**generation(9, 4, "a"), **of_group}],
+        },
+    ]
+    for number, rows in enumerate(rounds):
+        arrival = Arrival()
+        arrival.rows.update(rows)
+        take_in(lake, arrival, number)
+        make(tables, jobs)
+    found = contents(lake, jobs)
+    assert ways == ["step"]
+    assert len(found["offset_loss"]) == 1
+    assert found == in_one_round(quick, lake, tmp_path / "whole", jobs)

@@ -24,8 +24,12 @@ _OF_LISTS = {"sources/snapshots/surveys.py", "sources/scrapes/intake.py"}
     "sizes", [(), (0,), (3,), (3, 0), (0, 3), (3, 0, 4), (0, 0, 3), (5, 1, 0, 2), (2, 0, 0, 2), (1, 1, 1)]
 )
 def test_no_row_is_lost_behind_an_empty_batch(spark: SparkSession, sizes: Sequence[int]) -> None:
-    schema = pa.schema({"number": pa.int64(), "text": pa.string()})
-    rows = [{"number": number, "text": str(number)} for number in range(sum(sizes))]
+    times = pa.list_(pa.struct({"at": pa.timestamp("us", "UTC")}))
+    schema = pa.schema({"number": pa.int64(), "text": pa.string(), "times": times})
+    rows = [
+        {"number": number, "text": str(number), "times": [{"at": NOON}] * number}
+        for number in range(sum(sizes))
+    ]
     ends = [sum(sizes[:place]) for place in range(len(sizes) + 1)]
     parts = [pa.Table.from_pylist(rows[begin:end], schema) for begin, end in pairwise(ends)]
     table = pa.concat_tables([schema.empty_table(), *parts])

@@ -13,5 +13,5 @@ from pyspark.sql.types import StructType
 def frame_of_arrow(spark: SparkSession, rows: pa.Table, schema: StructType | None = None) -> DataFrame:
     """`schema`: the types of its columns, if Spark is not to take them from Arrow."""
     batches = [batch for batch in rows.to_batches() if batch.num_rows]
-    filled = pa.Table.from_batches(batches, rows.schema)
+    filled = pa.Table.from_batches(batches, rows.schema) if batches else rows.schema.empty_table()
     return spark.createDataFrame(filled) if schema is None else spark.createDataFrame(filled, schema)
