@@ -84,12 +84,12 @@ class PartitionOrder:
     def _order(self, names: _Names) -> _Order:
         known = self._orders.get(id(names))
         if known is None:
+            if names == self.names:  # Rows that came one by one have names of their own: too many to keep.
+                return tuple
             known = self._orders[id(names)] = names, self._order_of(names)
         return known[1]
 
     def _order_of(self, names: _Names) -> _Order:
-        if names == self.names:
-            return tuple
         places = {name: place for place, name in enumerate(names)}
         if len(places) < len(names) or places.keys() != set(self.names):
             return None
