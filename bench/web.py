@@ -45,7 +45,7 @@ from kelpie.observations import (
 from kelpie.real.cluster import RealCluster
 from kelpie.real.ports import free
 
-ROUNDS = 3
+ROUNDS = 5
 READERS = 50
 PAGES_EACH = 10
 LIMIT_MS, METRICS_LIMIT_S, LOOK_LIMIT = 200, 1.0, 1.2
@@ -204,66 +204,70 @@ class Looks(NamedTuple):
 def _costs_of_looks() -> tuple[Looks, Looks]:
     """Of the doctor, and of the server: the least of each."""
     with RealCluster("4.3.1", brokers=1, config={"offsets.topic.num.partitions": 50}) as cluster:
-        empty = _in_turn(cluster.bootstrap_servers)
+        empty = _in_turn(cluster.bootstrap_servers, 1)
         asyncio.run(commit_all(cluster.bootstrap_servers))
-        full = _in_turn(cluster.bootstrap_servers)
-    return Looks(empty[0][0], *full[0]), Looks(empty[1][0], *full[1])
+        full = _in_turn(cluster.bootstrap_servers, _LOOKS)
+    doctor, server = (
+        Looks(without[0], first, min(later)) for without, (first, *later) in zip(empty, full, strict=True)
+    )
+    return doctor, server
 
 
-def _in_turn(bootstrap: str) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Of the doctor, and of the server: the first look, and a later one.
+def _in_turn(bootstrap: str, looks: int) -> tuple[list[float], list[float]]:
+    """Of the doctor, and of the server: what each look costs, the first one with the start.
 
-    Each has a store of its own: a look costs more with every earlier one that the store tells of.
+    Each process has a store of its own: a look costs more with every earlier one that the store tells of.
     """
-    with tempfile.TemporaryDirectory(prefix="kelpie-bench-") as folder:
-        stores = [f"{folder}/{name}" for name in ("doctor", "serve")]
-        rounds = [(_doctor(bootstrap, stores[0]), _server(bootstrap, stores[1])) for _ in range(ROUNDS)]
-    doctors, servers = zip(*rounds, strict=True)
+    doctors, servers = [], []
+    for _ in range(ROUNDS):
+        with tempfile.TemporaryDirectory(prefix="kelpie-bench-") as store:
+            doctors.append(_doctor(bootstrap, f"{store}/doctor", looks))
+            servers.append(_server(bootstrap, f"{store}/serve", looks))
     return _least(doctors), _least(servers)
 
 
-def _least(looks: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    return min(first for first, _ in looks), min(later for _, later in looks)
+def _least(costs: Sequence[Sequence[float]]) -> list[float]:
+    return [min(of_look) for of_look in zip(*costs, strict=True)]
 
 
-def _doctor(bootstrap: str, store: str) -> tuple[float, float]:
+def _doctor(bootstrap: str, store: str, looks: int) -> list[float]:
     """It prints a line after each look."""
     command = [sys.executable, "-m", "kelpie", "doctor", "-b", bootstrap, "--store", store, "--json"]
     with subprocess.Popen([*command, "--watch", f"{_PAUSE_S:g}"], stdout=subprocess.PIPE) as process:
         try:
             assert process.stdout is not None
             ends = []
-            for _ in range(_LOOKS):
+            for _ in range(looks):
                 assert process.stdout.readline(_LONGEST_LINE).endswith(b"\n"), "kelpie doctor has ended"
                 ends.append(_cpu_s(process.pid))
         finally:
             process.kill()
-    return _first_and_later(ends)
+    return _of_each(ends)
 
 
-def _first_and_later(ends: Sequence[float]) -> tuple[float, float]:
-    """By the CPU seconds at the end of each look."""
-    return ends[0], min(after - before for before, after in pairwise(ends))
+def _of_each(ends: Sequence[float]) -> list[float]:
+    """By the CPU seconds of a process at the end of each look."""
+    return [after - before for before, after in pairwise([0.0, *ends])]
 
 
-def _server(bootstrap: str, store: str) -> tuple[float, float]:
+def _server(bootstrap: str, store: str, looks: int) -> list[float]:
     (port,) = free(1)
     command = [sys.executable, "-m", "kelpie", "serve", "-b", f"main={bootstrap}", "--store", store]
     command += ["--every", f"{_PAUSE_S:g}", "--listen", f"127.0.0.1:{port}"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as server:
         try:
             deadline = time.monotonic() + _LONGEST_LOOK_S
-            looks: dict[str, float] = {}
-            while len(looks) < _LOOKS:
+            ends: dict[str, float] = {}
+            while len(ends) < looks:
                 assert server.poll() is None, "kelpie serve has ended"
-                assert time.monotonic() < deadline, f"{len(looks)} looks within {_LONGEST_LOOK_S} s"
+                assert time.monotonic() < deadline, f"{len(ends)} looks within {_LONGEST_LOOK_S} s"
                 time.sleep(_ASK_EVERY_S)
                 at = _last_look(port)
                 if at is not None:
-                    looks.setdefault(at, _cpu_s(server.pid))
+                    ends.setdefault(at, _cpu_s(server.pid))
         finally:
             server.kill()
-    return _first_and_later(list(looks.values()))
+    return _of_each(list(ends.values()))
 
 
 def _last_look(port: int) -> str | None:
