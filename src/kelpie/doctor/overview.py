@@ -282,7 +282,7 @@ def _last_commit(case: Case) -> Instant | None:
     """In any partition."""
     if isinstance(case.commits, Positions):
         for run in reversed(case.commits.runs):
-            if run.offsets[0] > NO_OFFSET or max(run.offsets) > NO_OFFSET:
+            if max(run.offsets) > NO_OFFSET:
                 return run.at
         return None
     return max(filter(None, map(_last_time, case.commits.values())), default=None)

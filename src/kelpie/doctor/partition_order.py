@@ -13,7 +13,7 @@ from kelpie.doctor.group_positions import Run, has_errors, topic_ids
 from kelpie.model.names import TopicPartition
 from kelpie.model.time import Instant
 from kelpie.observations import Commit, Committed
-from kelpie.observations.group_offsets import GroupCommits, GroupOffsets
+from kelpie.observations.group_offsets import GroupCommits
 
 T = TypeVar("T")
 _Names = tuple[TopicPartition, ...]
@@ -66,7 +66,7 @@ class PartitionOrder:
         names = self.names
         for look in looks:
             stood_at = look.offsets if look.names is names else self.values(look.names, look.offsets)
-            if stood_at != offsets or (not isinstance(look, GroupOffsets) and has_errors(look)):
+            if stood_at != offsets or has_errors(look):
                 return None
         for run in commits:
             if self.committed(run) != offsets:

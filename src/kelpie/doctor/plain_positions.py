@@ -9,7 +9,7 @@ from operator import le
 from typing import NamedTuple
 
 from kelpie.doctor.case import Case
-from kelpie.doctor.group_positions import LastOffsets, Positions, Run, has_errors, topic_ids
+from kelpie.doctor.group_positions import Positions, Run, has_errors, runs_of, topic_ids
 from kelpie.doctor.partition_order import PartitionOrder
 from kelpie.doctor.signs import Sign
 from kelpie.model.names import TopicPartition
@@ -64,23 +64,20 @@ class ReadTogether:
 
     def signs_of_plain(self, case: Case) -> int | None:
         """None: the group may be anything. Else it is what a look at each row would find."""
-        committed, commits, looks = case.committed, case.commits, case.committed_over_time
-        if not (
-            self._is_plain
-            and isinstance(committed, LastOffsets)
-            and committed.told.offsets == self._latest
-            and isinstance(commits, Positions)
-            and isinstance(looks, Positions)
-            and not has_errors(committed.told)
-            and (case.rest_began is not None or self._has_grown(commits.runs, looks.runs))
-        ):
+        runs = runs_of(case.committed, case.commits, case.committed_over_time) if self._is_plain else None
+        if runs is None:
             return None
-        epochs = _leader_epochs(committed.told)
+        told, commits, looks = runs
+        if told.offsets != self._latest or has_errors(told):
+            return None
+        if case.rest_began is None and not self._has_grown(commits, looks):
+            return None
+        epochs = _leader_epochs(told)
         if epochs not in self._epoch_signs:
             self._epoch_signs[epochs] = self._signs_of(epochs)
         of_epochs = self._epoch_signs[epochs]
         if of_epochs == Sign.NO_EPOCH and not self._is_proven:
-            ids = topic_ids(commits.runs[-1]) if commits.runs else ()
+            ids = topic_ids(commits[-1]) if commits else ()
             if not ids or not all(ids):
                 return None
         return None if of_epochs is None else self.signs | of_epochs

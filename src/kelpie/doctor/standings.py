@@ -138,10 +138,10 @@ def standing_of(case: Case) -> Standing | None:
         return None
     told, commits, looks = runs
     read = case.cluster.once_by_identity(_Read, told.names)
-    has_readers = bool(case.members) or case.is_share
-    if not read.is_plain or not (has_readers or read.is_whole):
+    if not read.is_plain:
         return None
-    if has_readers and case.reads.partitions != read.in_name_order:
+    has_readers = case.members or case.is_share
+    if not (case.reads.partitions == read.in_name_order if has_readers else read.is_whole):
         return None
     alike = read.alike(case.rest_began)
     known = alike.get(told.offsets) if alike is not None else None

@@ -58,7 +58,7 @@ class Meter:
         self._counted: dict[str, _Counted] = {}
         self._committed: dict[str, Mapping[TopicPartition, Committed]] = {}
         self.at_rest: dict[str, int] = {}
-        """Groups whose offsets have not changed since the look before, each with its count of new commits."""
+        """How many new commits a group made. Only groups that commit the same offsets as before are here."""
         self._commits: dict[str, int] = {}
         self._rebalances: dict[str, Counter[str]] = {}
         self._records = 0

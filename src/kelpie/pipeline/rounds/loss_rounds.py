@@ -232,7 +232,9 @@ class _Commits:
         return self._with_again(lasts(_of(self._carried, LAST).unionByName(self._new)), lasts)
 
     def skipped(self, empty: DataFrame, emptied: pa.Table) -> _Made:
-        """Of groups that are made again, and of groups whose times without members have not changed."""
+        """Skipped records of two kinds of groups: this round makes the group again as a whole, or the times
+        in which the group had no members have not changed.
+        """
         groups = set(emptied["group"].to_pylist()) - self.again
         rows = self._with_again(self._new, lambda every: every)
         others = rows.where(~F.col("group").isin(*groups)) if groups else rows
@@ -241,7 +243,7 @@ class _Commits:
         return _Made(_written(self._tables, made), [gone] if gone else [])
 
     def emptied_again(self, empty: DataFrame, emptied: pa.Table) -> _Made:
-        """Of the others: all commits since the first time that is new or changed."""
+        """Skipped records of all other groups, from the first time without members that has changed."""
         emptied = emptied.filter(~is_of(self.again))
         if not emptied.num_rows:
             return _Made([], [])
