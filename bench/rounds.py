@@ -5,8 +5,9 @@ are 5.8 million commits; a survey of brokers, leaders, groups, ends and offsets 
 generation of each group once a day. The round that is measured is 30 s in which each position commits every
 five seconds (24,000 commits), with one survey, and with a rebalance of ten groups, of which a log tells, too:
 other ones in each round. Bronze is written directly, so that nothing but the rounds is measured. One lake is
-filled, and copied when it has so many days. The last line is one round with three million commits: 100,000
-per second for 30 s, which two cores must do in 60 s of CPU.
+filled, and copied when it has so many days. The last line is such rounds with three million commits: 100,000
+per second for 30 s, which two cores must do in 60 s of CPU. They come one after the other, as a stream's do,
+and the last one counts: it has what large rounds leave for the next one.
 """
 
 import json
@@ -54,8 +55,9 @@ def run() -> Report:
     return Report(
         "Rounds",
         "All tables that follow step by step, findings included. CPU seconds of Java and Python, the least "
-        f"of {ROUNDS} rounds; and those of the diagnosis (findings, open_question, group_health, "
-        "coordinator_timeline, coordinator_outage) in the same round. All tables of the first day, made as "
+        f"of {ROUNDS} rounds, with 100,000 commits per second the last one; and those of the diagnosis "
+        "(findings, open_question, group_health, coordinator_timeline, coordinator_outage) in the same "
+        "round. All tables of the first day, made as "
         f"a whole: {filled['whole_s']:.0f} CPU s.",
         ("what", "commits before", "new commits", "CPU s", "of it diagnosis"),
         rows,
@@ -122,13 +124,14 @@ def _rounds(tables: "ClusterTables", state: list[int], *, is_many: bool) -> dict
         _make(tables, "warm-up")
     history = log.written
     costs = []
-    for _ in range(1 if is_many else ROUNDS):
+    for _ in range(ROUNDS):
         every_s = ROUND_S * GROUPS * POSITIONS / MANY if is_many else EVERY_S
         log.append(ROUND_S, every_s, ROUND_S, groups=next(rebalancing))
         costs.append(_make(tables, "round"))
-    least = min(costs, key=lambda each: sum(each.values()))
+    of_round = costs[-1] if is_many else min(costs, key=lambda each: sum(each.values()))
     new = (log.written - history) / len(costs)
-    return {"history": history, "new": new, "round_s": sum(least.values()), "diagnosis_s": least["findings"]}
+    round_s, diagnosis_s = sum(of_round.values()), of_round["findings"]
+    return {"history": history, "new": new, "round_s": round_s, "diagnosis_s": diagnosis_s}
 
 
 def _make(tables: "ClusterTables", told: str) -> dict[str, float]:

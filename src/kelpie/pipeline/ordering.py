@@ -1,6 +1,6 @@
 """Sorts and groups rows that the driver holds, without Spark."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,10 @@ import pyarrow.compute as pc
 _PER_MS = {"ms": 1, "us": 1_000, "ns": 1_000_000}
 MOST_ROWS = 5_000_000
 """New rows of a round that the driver holds. Spark gets all rows of larger rounds."""
+PART_ROWS = 1 << 18
+"""Of these, so many are sorted and copied at once: the driver needs little more memory than for the rows."""
+_DENSE = 4
+"""Numbers up to so many times the count of rows are renumbered without a sort."""
 
 
 def keys(rows: pa.Table, names: Sequence[str]) -> Any:
@@ -21,8 +25,34 @@ def keys(rows: pa.Table, names: Sequence[str]) -> Any:
             column = column.cast(column.type.value_type)
         codes = column.dictionary_encode()
         own = np.asarray(pc.fill_null(codes.indices, len(codes.dictionary))).astype(np.int64)
-        _, key = np.unique(key * (len(codes.dictionary) + 1) + own, return_inverse=True)
+        key = _renumbered(key * (len(codes.dictionary) + 1) + own)
     return key
+
+
+def _renumbered(key: Any) -> Any:
+    """The same order, from 0 on and without gaps."""
+    most = int(key.max(initial=0)) + 1
+    if most > _DENSE * len(key):
+        return np.unique(key, return_inverse=True)[1]
+    is_there = np.zeros(most, bool)
+    is_there[key] = True
+    return (np.cumsum(is_there) - 1)[key]
+
+
+def in_parts(rows: pa.Table, carried: pa.Table) -> Iterator[tuple[pa.Table, pa.Table]]:
+    """Both in parts, of which each has all rows of its groups, and of `rows` about PART_ROWS."""
+    if rows.num_rows <= PART_ROWS:
+        yield rows, carried
+        return
+    names = pa.chunked_array([*rows["group"].chunks, *carried["group"].chunks], pa.string())
+    encoded = names.dictionary_encode().chunks  # All have one dictionary.
+    group = np.concatenate([np.asarray(chunk.indices) for chunk in encoded])
+    own, others = group[: rows.num_rows], group[rows.num_rows :]
+    counts = np.bincount(own, minlength=len(encoded[0].dictionary))
+    part = _renumbered(np.cumsum(counts) // PART_ROWS).astype(np.int32)
+    own, others = part[own], part[others]
+    for number in range(int(part[-1]) + 1):
+        yield rows.filter(pa.array(own == number)), carried.filter(pa.array(others == number))
 
 
 def is_of(groups: Iterable[str]) -> pc.Expression:

@@ -1,5 +1,6 @@
 """Tables that follow step by step: rounds of any size, in any order, leave what one round leaves."""
 
+import json
 import random
 import shutil
 from collections import Counter
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from kelpie.pipeline import ordering
 from kelpie.pipeline.graph import JOBS, Job, waves
 from kelpie.pipeline.rounds import commit_rounds, following, lag_rounds, loss_rounds, regression_rounds
 from kelpie.pipeline.rounds.commit_rounds import CommitRounds
@@ -19,12 +21,13 @@ from kelpie.pipeline.rounds.following import do, due
 from kelpie.pipeline.rounds.group_rounds import GroupRounds
 from kelpie.pipeline.rounds.lag_rounds import LagRounds
 from kelpie.pipeline.rounds.loss_rounds import LossRounds
+from kelpie.pipeline.rounds.plain_holds import until
 from kelpie.pipeline.storage.frames import ClusterTables
 from kelpie.pipeline.storage.journal import Journal
 from kelpie.pipeline.storage.lake import Lake
 from kelpie.pipeline.tables import STORED, TABLES
 from tests.pipeline.rounds.histories import BRONZE, COMMITS, EVENTS, MARKERS, RECORDS, Arrival, cut
-from tests.pipeline.rows import NOON, commit, generation
+from tests.pipeline.rows import NOON, at, commit, generation
 
 CLUSTER = "c"
 FOLLOWING = [job for job in JOBS if job.follower is not None]
@@ -52,6 +55,7 @@ _QUICK = {
 _WITHOUT_SPARK = [
     (commit_rounds, "plain_commits"),
     (lag_rounds, "at_looks"),
+    (lag_rounds, "until"),
     (regression_rounds, "for_regressions"),
     (loss_rounds, "for_losses"),
 ]
@@ -157,6 +161,7 @@ def follow(
     lake, ways = Lake(folder / "lake"), list[str]()
     tables = ClusterTables(spark, lake, CLUSTER)
     with pytest.MonkeyPatch.context() as watched:
+        watched.setattr(ordering, "PART_ROWS", 4)
         if seed % 2:  # Small tables are soon replaced by half; large ones are not.
             watched.setattr(following, "_MOST_GONE", 2.0)
         for follower in (CommitRounds, GroupRounds, LagRounds, LossRounds, DiagnosisRounds):
@@ -217,7 +222,7 @@ def test_rounds_of_all_tables_leave_what_one_round_leaves(quick: SparkSession, t
         f"step of {name}"
         for name in ("commit_timeline", "group_generation", "lag", "offset_loss", "findings")
     } < set(ways)
-    assert {"killed", *(name for _, name in _WITHOUT_SPARK)} < set(ways)
+    assert {"killed", *(name for _, name in _WITHOUT_SPARK)} - {"until"} < set(ways)
 
 
 @pytest.mark.long
@@ -309,3 +314,45 @@ def test_group_made_again_when_its_time_without_members_ends_keeps_what_it_skipp
     assert ways == ["step"]
     assert len(found["offset_loss"]) == 1
     assert found == in_one_round(quick, lake, tmp_path / "whole", jobs)
+
+
+def _look(chance: random.Random, seconds: float) -> list[dict[str, Any]]:
+    """At the ends of two logs."""
+    rows = []
+    for partition in range(2):
+        latest = int(seconds) + chance.randrange(5)
+        own = {"topic": "t", "partition": partition}
+        body = {**own, "at": round(at(seconds).timestamp() * 1000), "earliest": 0, "latest": latest}
+        of_look = {"kind": "ends", "snapshot": f"survey {seconds}", "source": "broker 1", "at": at(seconds)}
+        rows.append({**of_look, **own, "ordinal": partition, "body": json.dumps(body)})
+    return rows
+
+
+@pytest.mark.parametrize("seed", [11, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 11))])
+def test_looks_that_come_after_younger_commits_leave_what_one_round_leaves(
+    quick: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """Commits every second, with clocks that go back; looks that come up to half a minute late."""
+    chance, ways = random.Random(seed), list[str]()
+    monkeypatch.setattr(ordering, "PART_ROWS", 7)
+    monkeypatch.setattr(lag_rounds, "until", _counting(until, "until", ways))
+    lake = Lake(tmp_path / "lake")
+    tables = ClusterTables(quick, lake, CLUSTER)
+    jobs = [job for job in FOLLOWING if job.outputs[0] in ("commit_timeline", "lag")]
+    arrivals = [Arrival() for _ in range(6)]
+    own = {"log_epoch": 0, "source": "s", "is_transactional": False}
+    for second in range(180):
+        group = chance.randrange(3)
+        place = {"offsets_partition": group, "group": f"g{group}", "partition": chance.randrange(2)}
+        committed = at(second - chance.choice([0, 0, 0, 0, 5]))
+        row = commit(second, second - chance.randrange(20), committed=committed, **place, **own)
+        arrivals[second // 30].rows.setdefault(COMMITS, []).append(row)
+    for _ in range(12):
+        looked = round(chance.uniform(0, 180), 1)
+        late = min(5, int(looked + chance.choice([0, 30])) // 30)
+        arrivals[late].rows.setdefault("cluster_snapshot", []).extend(_look(chance, looked))
+    for number, arrival in enumerate(arrivals):
+        take_in(lake, arrival, number)
+        make(tables, jobs)
+    assert "until" in ways
+    assert contents(lake, jobs) == in_one_round(quick, lake, tmp_path / "whole", jobs)

@@ -18,7 +18,7 @@ Partitions in which all is in order and no transaction is under way are made wit
   since, make the partition again.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import and_, or_
@@ -29,7 +29,7 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - everyone who knows Spark knows F.
 
-from kelpie.pipeline.ordering import MOST_ROWS
+from kelpie.pipeline.ordering import MOST_ROWS, in_parts
 from kelpie.pipeline.rounds.following import Input, Round
 from kelpie.pipeline.rounds.plain_commits import made as plain_commits
 from kelpie.pipeline.rounds.plain_commits import special
@@ -38,6 +38,7 @@ from kelpie.pipeline.spark.arrow_frames import frame_of_arrow
 from kelpie.pipeline.standing import counted
 from kelpie.pipeline.storage.frames import ClusterTables, stored_names
 from kelpie.pipeline.storage.lake import Snapshot
+from kelpie.pipeline.storage.parquet import NewFile
 from kelpie.pipeline.storage.typed_data import read, written
 from kelpie.pipeline.tables import STORED
 from kelpie.pipeline.tables.state import WHY
@@ -71,10 +72,9 @@ class CommitRounds:
             return Round({}, anew=self.outputs)
         plain = _all_plain(tables, inputs, with_state=with_state)
         if plain is not None:
-            made_here = {name: tables.write(STORED[name], rows) for name, rows in plain.rows.items()}
             if not with_state:
-                return Round(dict(made_here), anew=self.outputs)
-            return Round(dict(made_here), written(plain.after), anew=(*self.outputs, *self.state))
+                return Round(dict(plain.files), anew=self.outputs)
+            return Round(dict(plain.files), written(plain.after), anew=(*self.outputs, *self.state))
         commits, markers = (tables.frame_of(name, inputs[name].files) for name in self.inputs)
         files = {TIMELINE: tables.write(STORED[TIMELINE], timeline(commits, markers))}
         if not with_state:
@@ -89,8 +89,7 @@ class CommitRounds:
         before = read(Position, position)
         plain = _plain(tables, inputs, before)
         if plain is not None and not plain.others:
-            made_here = {name: tables.write(STORED[name], rows) for name, rows in plain.rows.items()}
-            return Round(dict(made_here), written(plain.after), anew=self.state)
+            return Round(dict(plain.files), written(plain.after), anew=self.state)
         others = None if plain is None else plain.others
         commits = _New(tables, COMMITS, inputs[COMMITS], before.commits, others)
         markers = _New(tables, MARKERS, inputs[MARKERS], before.markers, others)
@@ -111,15 +110,15 @@ class CommitRounds:
         )
         state = _state(tables, all_commits, all_markers, after, known)
         files = {TIMELINE: tables.write(STORED[TIMELINE], rows), **state}
-        for name, more in plain.rows.items() if plain is not None else ():
-            files[name] = [*files[name], *tables.write(STORED[name], more)]
+        for name, more in plain.files.items() if plain is not None else ():
+            files[name] = [*files[name], *more]
         return Round(dict(files), written(after), anew=self.state, gone={TIMELINE: gone})
 
 
 class _Plain(NamedTuple):
     """What is made without Spark."""
 
-    rows: Mapping[str, pa.Table]
+    files: Mapping[str, list[NewFile]]
     """By table."""
     after: Position
     others: frozenset[int]
@@ -137,11 +136,9 @@ def _all_plain(tables: ClusterTables, inputs: Mapping[str, Snapshot], *, with_st
     if with_state and has_transactions:
         return None
     markers = tables.columns_of(MARKERS, inputs[MARKERS].files, stored_names(MARKERS))
-    made = plain_commits(counted(rows, markers), rows.slice(0, 0))
-    made_rows = {TIMELINE: made.timeline}
-    if with_state:
-        made_rows[CARRIED] = made.carried
-    return _Plain(made_rows, Position(Seen().with_rows(rows)), frozenset())
+    carried = STORED[CARRIED].schema.empty_table()
+    files = _plain_files(tables, counted(rows, markers), carried, with_state=with_state)
+    return _Plain(files, Position(Seen().with_rows(rows)), frozenset())
 
 
 def _plain(tables: ClusterTables, inputs: Mapping[str, Input], before: Position) -> _Plain | None:
@@ -155,10 +152,28 @@ def _plain(tables: ClusterTables, inputs: Mapping[str, Input], before: Position)
     ahead = tables.columns_of(AHEAD, tables.files_now(AHEAD), ["offsets_partition"])
     after = before.commits.with_rows(new)
     others = special(new, carried, (marked, ahead), before=before.commits, after=after)
-    is_plain = ~pc.field("offsets_partition").isin(pa.array(sorted(others), INT))
-    made = plain_commits(new.filter(is_plain), carried.filter(is_plain))
-    rows = {TIMELINE: made.timeline, CARRIED: made.carried}
-    return _Plain(rows, Position(after, before.markers), frozenset(others))
+    if others:
+        is_plain = ~pc.field("offsets_partition").isin(pa.array(sorted(others), INT))
+        new, carried = new.filter(is_plain), carried.filter(is_plain)
+    files = _plain_files(tables, new, carried, with_state=True)
+    return _Plain(files, Position(after, before.markers), frozenset(others))
+
+
+def _plain_files(
+    tables: ClusterTables, new: pa.Table, carried: pa.Table, *, with_state: bool
+) -> dict[str, list[NewFile]]:
+    kept: list[pa.Table] = []
+
+    def rows() -> Iterator[pa.Table]:
+        for part in in_parts(new, carried):
+            made = plain_commits(*part)
+            kept.append(made.carried)
+            yield made.timeline
+
+    files = {TIMELINE: tables.write_parts(TIMELINE, rows())}
+    if with_state:
+        files[CARRIED] = tables.write_parts(CARRIED, kept)
+    return files
 
 
 class _New:

@@ -52,37 +52,42 @@ class Commits(NamedTuple):
 
 def all_commits(tables: ClusterTables, files: Sequence[Place]) -> Commits:
     """Of all rows of commit_timeline."""
-    first: dict[int, Instant] = {}
-    parts: list[pa.Table] = []
-    waiting = 0
-    for file in files:
-        rows = tables.columns_of(TIMELINE, [file], stored_names(RECENT_COMMIT))
-        first = since(first, rows, "committed")
-        parts.append(recent_commits(rows))
-        waiting += parts[-1].num_rows
-        if waiting > _AT_ONCE_ROWS:
-            parts = [recent_commits(pa.concat_tables(parts))]
-            waiting = 0
-    rows = pa.concat_tables(parts) if parts else tables.columns_of(TIMELINE, [], stored_names(RECENT_COMMIT))
-    return Commits(Carried(recent_commits(rows), None), first)
+    names = stored_names(RECENT_COMMIT)
+    none, batches = tables.columns_of(TIMELINE, [], names), tables.batches_of(TIMELINE, files, names)
+    commits = _with_batches(none, {}, batches)
+    return commits._replace(carried=commits.carried._replace(changed=None))
 
 
 def more_commits(tables: ClusterTables, of: Input, before: Mapping[int, Instant]) -> Commits:
     """`before`: since when commits were known."""
     names = stored_names(RECENT_COMMIT)
-    carried = tables.rows_now(RECENT_COMMIT)
-    came = tables.columns_of(TIMELINE, of.changes.came, names)
+    batches: Iterable[pa.Table] = tables.batches_of(TIMELINE, of.changes.came, names)
     if of.changes.went:
+        came = tables.columns_of(TIMELINE, of.changes.came, names)
         differ = difference_in_memory(tables.columns_of(TIMELINE, of.changes.went, names), came)
         if differ.went.num_rows:
             # The first commit of a partition may be among those that are gone.
             commits = all_commits(tables, of.now.files)
             changed = {*differ.came["group"].to_pylist(), *differ.went["group"].to_pylist()}
             return Commits(Carried(commits.carried.rows, frozenset(changed)), commits.first)
-        came = differ.came
-    changed = set(came["group"].unique().to_pylist())
-    rows = recent_commits(pa.concat_tables([carried, came])) if came.num_rows else carried
-    return Commits(Carried(rows, frozenset(changed)), since(before, came, "committed"))
+        batches = [differ.came]
+    return _with_batches(tables.rows_now(RECENT_COMMIT), before, batches)
+
+
+def _with_batches(carried: pa.Table, before: Mapping[int, Instant], batches: Iterable[pa.Table]) -> Commits:
+    """`carried`: as `recent_commits` leaves them."""
+    parts, waiting = [carried], carried.num_rows
+    first, changed = dict(before), set[str]()
+    for rows in batches:
+        first = since(first, rows, "committed")
+        changed.update(rows["group"].unique().to_pylist())
+        parts.append(recent_commits(rows))
+        waiting += parts[-1].num_rows
+        if waiting > _AT_ONCE_ROWS:
+            parts = [recent_commits(pa.concat_tables(parts))]
+            waiting = 0
+    rows = recent_commits(pa.concat_tables(parts)) if len(parts) > 1 else parts[0]
+    return Commits(Carried(rows, frozenset(changed)), first)
 
 
 def since(before: Mapping[int, Instant], rows: pa.Table, column: str) -> dict[int, Instant]:

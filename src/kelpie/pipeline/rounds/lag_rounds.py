@@ -6,9 +6,11 @@ of time: a survey may be taken in some seconds after commits that are younger. S
 that are younger than a moment (`since`), a minute before the end of what was read, and writes those that
 differ.
 
-- Carried: of each position the last commit, and earlier ones that counted after that moment; what surveys saw
-  after it; ends of logs after it, and before it those that tell how far groups are behind. A group that is
-  behind by a week needs a week of looks at its log.
+- Carried: of each position the last commit, and earlier ones that counted at that moment, or when somebody
+  looked after it; what surveys saw after it; ends of logs after it, and before it those that tell how far
+  groups are behind. A group that is behind by a week needs a week of looks at its log.
+- A look that is younger than that moment, and older than commits that were read, makes the round read the
+  commits since that moment again.
 - A commit or an end of a log from before that moment, or a commit between two that were read, makes the
   partition that it is of again, from all rows. So does a group that goes back behind what is carried.
 - A log that becomes shorter was created again: what was looked at before says nothing of rows after it.
@@ -30,10 +32,20 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - everyone who knows Spark knows F.
 
 from kelpie.pipeline.group_history import has_zookeeper_groups
-from kelpie.pipeline.ordering import MOST_ROWS
+from kelpie.pipeline.ordering import MOST_ROWS, in_parts
 from kelpie.pipeline.rounds.differences import difference_in_memory, literal
 from kelpie.pipeline.rounds.following import Input, Round
-from kelpie.pipeline.rounds.plain_holds import BEFORE, LAST, SURVEYED, at_looks, lowest, to_carry
+from kelpie.pipeline.rounds.plain_holds import (
+    BEFORE,
+    LAST,
+    SURVEYED,
+    at_looks,
+    counts_after,
+    lowest,
+    times_of,
+    to_carry,
+    until,
+)
 from kelpie.pipeline.rounds.plain_holds import held as held_here
 from kelpie.pipeline.rounds.seen import is_behind, read_on
 from kelpie.pipeline.spark.arrow_frames import frame_of_arrow
@@ -69,7 +81,7 @@ _MOST_SLACK = timedelta(minutes=10)
 """The same if no more surveys come, or no more commits."""
 _MOST_AGAIN = 50
 """If more partitions are to be made again, all are."""
-_NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)
+_NO_TIME, _LAST_TIME = datetime(1970, 1, 1, tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 Log = tuple[str, int]
 
 
@@ -159,7 +171,8 @@ class LagRounds:
             commits = _changed_commits(tables, of)
         else:
             places = tables.columns_of(TIMELINE, of.changes.came, _COMMIT)
-            plain = _plain(tables, places, before, looks) if places.num_rows <= MOST_ROWS else None
+            after = _after(before, places, looks)
+            plain = _plain(tables, places, before, looks, _time(after.since))
             if plain is not None:
                 tables = tables.for_rows(plain.seen.num_rows)
             commits = _Commits(partial(_commit_rows, tables, of.changes.came), places, set(), plain)
@@ -181,6 +194,8 @@ class _Changed:
         self._rows = rows
         self.times = rows.filter(pc.field("kind") == ENDS)["at"]
         self.newest = _aware(pc.max(self.times).as_py())
+        oldest = pc.min(self.times).as_py()
+        self.oldest = _LAST_TIME if oldest is None else _aware(oldest)
 
     def frame(self, tables: ClusterTables) -> DataFrame:
         if not self.came:
@@ -195,21 +210,41 @@ class _Changed:
 class _Plain(NamedTuple):
     """Committed offsets and from when to when they counted, if all new commits are in order."""
 
-    held: pa.Table
     seen: pa.Table
     """Those that matter for the rows of this round."""
+    carry: pa.Table
+    """Those that the next round needs."""
+    least: pa.Table
+    """The lowest offset of each log that counts for the rows of the next round."""
 
 
-def _plain(tables: ClusterTables, new: pa.Table, before: Position, looks: _Changed) -> _Plain | None:
-    """None: something is out of order, and Spark has to find what it changes."""
+def _plain(
+    tables: ClusterTables, new: pa.Table, before: Position, looks: _Changed, after: datetime
+) -> _Plain | None:
+    """None: something is out of order, and Spark has to find what it changes; or there are too many rows.
+
+    `after`: since when the next round makes rows again.
+    """
     since = _time(before.since)
     is_late = looks.logs_before(since) or new.filter(_is_before(since)).num_rows
     if is_late or is_behind(new, before.read_to):
         return None
-    rows = held_here(tables.rows_now(HOLDS), new)
+    carried = tables.rows_now(HOLDS).filter(pc.field(WHY) != SURVEYED)
+    if looks.oldest <= _time(before.newest_commit):
+        is_recent = pc.field("committed") >= pa.scalar(since)
+        new = tables.lake.rows(STORED[TIMELINE], tables.cluster, is_recent, _COMMIT).cast(new.schema)
+        carried = until(carried, since)
+    if new.num_rows > MOST_ROWS:
+        return None
     known = tables.columns_of(LOG_ENDS, tables.files_now(LOG_ENDS), ["at"])["at"]
-    times = pa.chunked_array([*known.chunks, *looks.times.chunks], known.type)
-    return _Plain(rows, at_looks(rows, times.filter(pc.greater_equal(times, pa.scalar(since)))))
+    looked = pa.chunked_array([*known.chunks, *looks.times.chunks], known.type)
+    times, later = times_of(looked, since), times_of(looked, after)
+    parts = []
+    for rows_of_groups, carried_of_groups in in_parts(new, carried):
+        rows = held_here(carried_of_groups, rows_of_groups)
+        least = lowest(rows.filter(counts_after(rows, after)))
+        parts.append(_Plain(at_looks(rows, times), to_carry(rows, after, later), least))
+    return _Plain(*map(pa.concat_tables, zip(*parts, strict=True)))
 
 
 class _Commits(NamedTuple):
@@ -221,6 +256,11 @@ class _Commits(NamedTuple):
     of_lost: set[Log]
     """Logs of commits that are void, or have changed."""
     plain: _Plain | None = None
+
+
+def _after(before: Position, places: pa.Table, looks: _Changed) -> Position:
+    newest = _aware(pc.max(places["committed"]).as_py())
+    return before.after(newest, looks.newest, read_on(before.read_to, places))
 
 
 def _commit_rows(tables: ClusterTables, files: Sequence[Place]) -> DataFrame:
@@ -334,10 +374,11 @@ class _Step:
         if self._plain is not None:
             rows = frame_of_arrow(self._tables.spark, self._plain.seen)
             return rows.withColumn("cluster", F.lit(self._tables.cluster))
-        lasts = self._holds.where(F.col(WHY) == LAST).withColumn("committed", F.col("began"))
-        following = held(lasts.select("cluster", *_COMMIT).unionByName(self._commits.rows()))
-        earlier = self._holds.where(F.col(WHY) == BEFORE).withColumn("is_last", F.lit(False))
-        return following.unionByName(earlier.select(*following.columns))
+        is_recent = F.col("committed") >= F.lit(self._since)
+        recent = _commit_rows(self._tables, self._inputs[TIMELINE].now.files).where(is_recent)
+        earlier = self._holds.where(F.col(WHY) != SURVEYED).withColumn("committed", F.col("began"))
+        earlier = earlier.where(~F.coalesce(is_recent, F.lit(False)))
+        return held(earlier.select("cluster", *_COMMIT).unionByName(recent))
 
     def _written(self, rows: pa.Table, known: _Known, again: set[Log]) -> Round:
         tables, table = self._tables, STORED[LAG]
@@ -362,13 +403,8 @@ class _Step:
             rows = differ.came
         files += tables.write(table, rows)
         gone += self._first_told()
-        after = self._before.after(
-            _aware(pc.max(self._commits.places["committed"]).as_py()),
-            self._looks.newest,
-            read_on(self._before.read_to, self._commits.places),
-        )
-        carry = None if self._plain is None else to_carry(self._plain.held, _time(after.since))
-        state = _state(tables, known, after, carry)
+        after = _after(self._before, self._commits.places, self._looks)
+        state = _state(tables, known, after, self._plain)
         known.give_up()
         return Round(
             {LAG: files, **state}, written(after), anew=(HOLDS, LOG_ENDS), gone={LAG: gone} if gone else {}
@@ -407,9 +443,9 @@ def _settled(tables: ClusterTables, known: _Known) -> _Known:
 
 
 def _state(
-    tables: ClusterTables, known: _Known, after: Position, carry: pa.Table | None = None
+    tables: ClusterTables, known: _Known, after: Position, plain: _Plain | None = None
 ) -> dict[str, list[NewFile]]:
-    """`carry`: the committed offsets that are carried, if the driver knows them."""
+    """`plain`: if the driver knows the committed offsets that are carried."""
     since = F.lit(_time(after.since))
     told = known.held.select("cluster", *_POSITION).distinct()
     by_surveys = known.surveyed.join(told, ["cluster", *_POSITION], "left_anti")
@@ -420,7 +456,7 @@ def _state(
         .select("cluster", *_POSITION, F.col("at").alias("began"), "offset", "end_offset", "stable_offset")
         .withColumn(WHY, F.lit(SURVEYED))
     )
-    if carry is None:
+    if plain is None:
         counts = F.col("is_last") | F.col("ended").isNull() | (F.col("ended") > since)
         commits = known.held.where(counts).withColumn(
             WHY, F.when(F.col("is_last"), F.lit(LAST)).otherwise(F.lit(BEFORE))
@@ -430,8 +466,8 @@ def _state(
     else:
         of_surveys = tables.write(STORED[HOLDS], _completed(surveyed))
         seen = lowest(tables.new_rows(HOLDS, of_surveys).select(*_LOG, "offset").toArrow())
-        least = pa.concat_tables([seen, lowest(carry)])
-        holds = [*tables.write(STORED[HOLDS], carry), *of_surveys]
+        least = pa.concat_tables([seen, plain.least])
+        holds = [*tables.write(STORED[HOLDS], plain.carry), *of_surveys]
         offsets = frame_of_arrow(tables.spark, least).withColumn("cluster", F.lit(tables.cluster))
     looked = known.ends
     if "is_trimmed" not in looked.columns:

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - everyone who knows Spark knows F.
 
-from kelpie.pipeline.ordering import MOST_ROWS, is_of
+from kelpie.pipeline.ordering import MOST_ROWS, in_parts, is_of
 from kelpie.pipeline.rounds.differences import among, conditions, difference_in_memory, literal
 from kelpie.pipeline.rounds.following import Input, Round
 from kelpie.pipeline.rounds.seen import is_behind, read_on
@@ -150,7 +150,8 @@ def _new(tables: ClusterTables, inputs: Mapping[str, Input]) -> tuple[ClusterTab
     columns = ["group", "members", "generation"]
     empty = tables.columns_of(GENERATION, inputs[GENERATION].now.files, columns, _is_empty())
     rows = tables.columns_of(TIMELINE, of.came, stored_names(TIMELINE))
-    thinned = for_losses(rows, empty["group"].unique().to_pylist())
+    emptied = empty["group"].unique().to_pylist()
+    thinned = pa.concat_tables(for_losses(part, emptied) for part, _ in in_parts(rows, empty))
     return (*tables.of_rows(TIMELINE, thinned), rows.select(_PLACE))
 
 

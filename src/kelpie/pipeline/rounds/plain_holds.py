@@ -1,8 +1,9 @@
 """From when to when committed offsets counted, of new commits that are in order, without Spark.
 
 `transforms.lag.held` says the same for all rows. A round of lag needs few of these rows: those that counted
-when somebody looked at the end of a log, and the last one of each position. But the next round may hear of a
-look of the last minute, so all rows since then are carried; only the driver sees them.
+when somebody looked at the end of a log, and the last one of each position. These are carried, too, and those
+that counted at the moment since which rows are made again. If the next round hears of a look between two that
+are known, it needs the others since that moment: `until` and commit_timeline have them.
 """
 
 from typing import Any
@@ -38,25 +39,50 @@ def held(carried: pa.Table, new: pa.Table) -> pa.Table:
     return pa.concat_tables([rows.select(_NAMES), earlier.select(_NAMES)])
 
 
-def at_looks(rows: pa.Table, looks: pa.ChunkedArray) -> pa.Table:
-    """Those that counted at one of these times, and the last one of each position."""
-    times = np.unique(numbers(looks.drop_null()))
-    began, ended = numbers(rows["began"]), numbers(rows["ended"])
-    never = np.iinfo(np.int64).max
-    next_look = np.append(times, never)[np.searchsorted(times, began)]
-    has_ended = np.asarray(pc.is_valid(rows["ended"]).combine_chunks())
-    is_seen = np.asarray(pc.is_valid(rows["began"]).combine_chunks()) & (next_look != never)
-    is_seen &= ~has_ended | (next_look <= ended)
-    return rows.filter(pc.or_(rows["is_last"], pa.array(is_seen)))
+def until(carried: pa.Table, since: Any) -> pa.Table:
+    """Of carried_hold, commits of before that moment. All later ones are in commit_timeline.
+
+    With these, `held` gives each row that ended after that moment: of such a row, the next commit is later
+    than that moment; and the row itself is, or it is carried.
+    """
+    is_later = pc.fill_null(pc.greater_equal(carried["began"], pa.scalar(since)), False)
+    earlier = carried.filter(pc.invert(is_later))
+    why = pa.array([LAST] * earlier.num_rows, pa.string())
+    return earlier.set_column(earlier.column_names.index(WHY), WHY, why)
 
 
-def to_carry(rows: pa.Table, since: Any) -> pa.Table:
-    """Those that later looks may need: the last ones, and those that counted after `since`."""
-    counts = pc.or_(rows["is_last"], pc.is_null(rows["ended"]))
-    counts = pc.or_(counts, pc.fill_null(pc.greater(rows["ended"], pa.scalar(since)), False))
-    kept = rows.filter(counts)
+def at_looks(rows: pa.Table, looks: Any) -> pa.Table:
+    """Those that counted at one of these times (`times_of`), and the last one of each position."""
+    return rows.filter(pc.or_(rows["is_last"], _is_seen(rows, looks)))
+
+
+def times_of(looks: pa.ChunkedArray, since: Any) -> Any:
+    """The times since that moment, in order, each once."""
+    return np.unique(numbers(looks.filter(pc.greater_equal(looks, pa.scalar(since)))))
+
+
+def to_carry(rows: pa.Table, since: Any, looks: Any) -> pa.Table:
+    """Of rows that counted after `since`, those that count at looks, and those that are not in `until`."""
+    is_later = pc.fill_null(pc.greater(rows["began"], pa.scalar(since)), False)
+    is_carried = pc.or_(pc.invert(is_later), _is_seen(rows, looks))
+    kept = rows.filter(pc.or_(rows["is_last"], pc.and_(counts_after(rows, since), is_carried)))
     why = pc.if_else(kept["is_last"], LAST, BEFORE)
     return kept.drop_columns("is_last").append_column(WHY, why)
+
+
+def counts_after(rows: pa.Table, since: Any) -> pa.ChunkedArray:
+    """For each row, whether looks after `since` may need it."""
+    is_open = pc.or_(rows["is_last"], pc.is_null(rows["ended"]))
+    return pc.or_(is_open, pc.fill_null(pc.greater(rows["ended"], pa.scalar(since)), False))
+
+
+def _is_seen(rows: pa.Table, looks: Any) -> pa.Array:
+    began, ended = numbers(rows["began"]), numbers(rows["ended"])
+    never = np.iinfo(np.int64).max
+    next_look = np.append(looks, never)[np.searchsorted(looks, began)]
+    has_ended = np.asarray(pc.is_valid(rows["ended"]).combine_chunks())
+    is_seen = np.asarray(pc.is_valid(rows["began"]).combine_chunks()) & (next_look != never)
+    return pa.array(is_seen & (~has_ended | (next_look <= ended)))
 
 
 def lowest(rows: pa.Table) -> pa.Table:

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - everyone who knows Spark knows F.
 
-from kelpie.pipeline.ordering import MOST_ROWS
+from kelpie.pipeline.ordering import MOST_ROWS, in_parts
 from kelpie.pipeline.rounds.following import Input, Round
 from kelpie.pipeline.rounds.seen import is_behind, read_on
 from kelpie.pipeline.rounds.thinning import for_regressions
@@ -101,7 +101,8 @@ def _new(tables: ClusterTables, of: Input) -> tuple[ClusterTables, DataFrame, pa
         CARRIED, tables.files_now(CARRIED), [*_POSITION, WHY], pc.field(WHY) == BACK
     )
     rows = tables.columns_of(TIMELINE, of.changes.came, stored_names(TIMELINE))
-    return (*tables.of_rows(TIMELINE, for_regressions(rows, open_ones)), rows.select(_PLACE))
+    thinned = pa.concat_tables(for_regressions(*part) for part in in_parts(rows, open_ones))
+    return (*tables.of_rows(TIMELINE, thinned), rows.select(_PLACE))
 
 
 def _overtaken(places: pa.Table, before: Position, new: DataFrame, carried: DataFrame) -> set[str]:

@@ -6,7 +6,7 @@ rows are part of the plan: Spark takes longer to list and open files, and to pla
 
 import re
 import uuid
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -23,7 +23,16 @@ from kelpie.pipeline.ordering import is_of
 from kelpie.pipeline.spark.arrow_frames import frame_of_arrow
 from kelpie.pipeline.spark.session import for_few_rows, is_for_few_rows
 from kelpie.pipeline.storage.lake import STAGING, UNFINISHED, Lake
-from kelpie.pipeline.storage.parquet import NewFile, below, declared, described, place, readable, write_rows
+from kelpie.pipeline.storage.parquet import (
+    NewFile,
+    below,
+    declared,
+    described,
+    place,
+    readable,
+    write_parts,
+    write_rows,
+)
 from kelpie.pipeline.tables import STORED, TABLES, LakeTable
 from kelpie.pipeline.tables.table import CLUSTER
 from kelpie.places import Place
@@ -146,15 +155,20 @@ class ClusterTables:
         self, name: str, files: Sequence[Place], columns: Sequence[str], where: pc.Expression | None = None
     ) -> pa.Table:
         """Some columns of these files, in memory: for numbers, for little state, or for few rows."""
-        held = pa.schema([STORED[name].schema.field(column) for column in columns])
-        read = []
+        read = self.batches_of(name, files, columns)
+        batches = list(read) if where is None else [batch.filter(where) for batch in read]
+        return pa.concat_tables(batches) if batches else _schema(name, columns).empty_table()
+
+    def batches_of(self, name: str, files: Sequence[Place], columns: Sequence[str]) -> Iterator[pa.Table]:
+        """The same, a row group after the other: so few are in memory at once."""
+        held = _schema(name, columns)
         for file in files:
-            rows = pq.read_table(readable(file), columns=list(columns), partitioning=None)
-            if rows.num_columns < len(columns):  # An earlier release wrote it.
-                rows = declared(rows, STORED[name], {}).select(columns)
-            rows = rows.cast(held)
-            read.append(rows if where is None else rows.filter(where))
-        return pa.concat_tables(read) if read else held.empty_table()
+            with pq.ParquetFile(readable(file)) as stored:
+                for number in range(stored.num_row_groups):
+                    rows = stored.read_row_group(number, list(columns))
+                    if rows.num_columns < len(columns):  # An earlier release wrote it.
+                        rows = declared(rows, STORED[name], {})
+                    yield rows.select(columns).cast(held)
 
     def _in_memory(self, table: LakeTable) -> DataFrame:
         """In one partition, so that no query needs a shuffle."""
@@ -216,6 +230,11 @@ class ClusterTables:
         remove_folder(unfinished)
         return files
 
+    def write_parts(self, name: str, parts: Iterable[pa.Table]) -> list[NewFile]:
+        """One file with the rows of all parts; no commit names it yet."""
+        self.lake.open(STORED[name])
+        return write_parts(STORED[name], self.lake.path(STORED[name]), self.cluster, parts)
+
 
 def table_frame(spark: SparkSession, lake: Lake, table: LakeTable) -> DataFrame:
     """The rows of all clusters as they are now. Spark takes the clusters from the paths of the files."""
@@ -224,6 +243,10 @@ def table_frame(spark: SparkSession, lake: Lake, table: LakeTable) -> DataFrame:
         return empty(spark, table.spark_schema)
     reader = spark.read.schema(table.spark_schema).option("basePath", literal_path(lake.path(table)))
     return reader.parquet(*map(literal_path, files)).select(*table.spark_schema.names)
+
+
+def _schema(name: str, columns: Sequence[str]) -> pa.Schema:
+    return pa.schema([STORED[name].schema.field(column) for column in columns])
 
 
 def stored_names(name: str) -> list[str]:

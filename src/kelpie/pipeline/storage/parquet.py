@@ -10,7 +10,7 @@ import json
 import os
 import tempfile
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import reduce
@@ -117,12 +117,19 @@ def write_rows(
     """Writes rows that the caller holds in memory."""
     if not isinstance(rows, pa.Table):
         rows = pa.Table.from_pylist(list(rows), table.schema)
-    files: list[NewFile] = []
-    for within, of_part in _parts(rows, table.divided_by):
-        writer = Writer(table, folder, cluster, within)
-        writer.write(of_part, {})
-        files += writer.close()
-    return files
+    return write_parts(table, folder, cluster, [rows])
+
+
+def write_parts(table: LakeTable, folder: Place, cluster: str, parts: Iterable[pa.Table]) -> list[NewFile]:
+    """Writes rows one part after the other, into one file."""
+    writers: dict[tuple[str, ...], Writer] = {}
+    for part in parts:
+        for within, rows in _parts(part, table.divided_by):
+            values = tuple(within.values())
+            if values not in writers:
+                writers[values] = Writer(table, folder, cluster, within)
+            writers[values].write(rows, {})
+    return [file for writer in writers.values() for file in writer.close()]
 
 
 def _parts(rows: pa.Table, divided_by: Sequence[str]) -> Iterator[tuple[dict[str, str], pa.Table]]:
