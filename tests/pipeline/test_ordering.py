@@ -48,7 +48,10 @@ def test_rows_that_are_alike_have_the_same_number_in_order(far: int) -> None:
 
 
 def test_names_and_numbers_make_one_key() -> None:
-    rows = pa.table({"group": ["b", None, "a", "b", "b"], "partition": [0, 0, 0, 1, 0]})
-    key = keys(rows, ["group", "partition"]).tolist()
-    assert len(set(key)) == 4
-    assert key[0] == key[4]
+    """In all chunks: those of two files have dictionaries of their own."""
+    groups = pa.chunked_array([["b", None], ["a", "b", "b"]])
+    for names in (groups, pa.chunked_array([chunk.dictionary_encode() for chunk in groups.chunks])):
+        key = keys(pa.table({"group": names, "partition": [0, 0, 0, 1, 0]}), ["group", "partition"]).tolist()
+        assert len(set(key)) == 4
+        assert key[0] == key[4]
+    assert keys(pa.table({"group": pa.chunked_array([], pa.string())}), ["group"]).tolist() == []

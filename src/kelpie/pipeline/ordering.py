@@ -18,15 +18,22 @@ _DENSE = 4
 
 def keys(rows: pa.Table, names: Sequence[str]) -> Any:
     """A number for each row: the same for rows that are alike in these columns."""
-    key = np.zeros(rows.num_rows, np.int64)
+    key = np.zeros(rows.num_rows, np.int32)
     for name in names:
-        column = rows[name].combine_chunks()
-        if pa.types.is_dictionary(column.type):
-            column = column.cast(column.type.value_type)
-        codes = column.dictionary_encode()
-        own = np.asarray(pc.fill_null(codes.indices, len(codes.dictionary))).astype(np.int64)
-        key = _renumbered(key * (len(codes.dictionary) + 1) + own)
+        own, count = _codes(rows[name])
+        key = _renumbered(key.astype(np.int64) * count + own)
     return key
+
+
+def _codes(column: pa.ChunkedArray) -> tuple[Any, int]:
+    """Numbers for the values of a column, and the first number that is free. Null has one, too."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    chunks = column.dictionary_encode().chunks  # All have one dictionary.
+    if not chunks:
+        return np.zeros(0, np.int32), 1
+    null = len(chunks[0].dictionary)
+    return np.concatenate([np.asarray(pc.fill_null(chunk.indices, null)) for chunk in chunks]), null + 1
 
 
 def _renumbered(key: Any) -> Any:
@@ -36,7 +43,7 @@ def _renumbered(key: Any) -> Any:
         return np.unique(key, return_inverse=True)[1]
     is_there = np.zeros(most, bool)
     is_there[key] = True
-    return (np.cumsum(is_there) - 1)[key]
+    return (np.cumsum(is_there, dtype=np.int32) - 1)[key]
 
 
 def in_parts(rows: pa.Table, carried: pa.Table) -> Iterator[tuple[pa.Table, pa.Table]]:
@@ -45,11 +52,9 @@ def in_parts(rows: pa.Table, carried: pa.Table) -> Iterator[tuple[pa.Table, pa.T
         yield rows, carried
         return
     names = pa.chunked_array([*rows["group"].chunks, *carried["group"].chunks], pa.string())
-    encoded = names.dictionary_encode().chunks  # All have one dictionary.
-    group = np.concatenate([np.asarray(chunk.indices) for chunk in encoded])
+    group, count = _codes(names)
     own, others = group[: rows.num_rows], group[rows.num_rows :]
-    counts = np.bincount(own, minlength=len(encoded[0].dictionary))
-    part = _renumbered(np.cumsum(counts) // PART_ROWS).astype(np.int32)
+    part = _renumbered(np.cumsum(np.bincount(own, minlength=count)) // PART_ROWS)
     own, others = part[own], part[others]
     for number in range(int(part[-1]) + 1):
         yield rows.filter(pa.array(own == number)), carried.filter(pa.array(others == number))

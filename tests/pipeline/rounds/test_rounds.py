@@ -332,9 +332,13 @@ def _look(chance: random.Random, seconds: float) -> list[dict[str, Any]]:
 def test_looks_that_come_after_younger_commits_leave_what_one_round_leaves(
     quick: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    """Commits every second, with clocks that go back; looks that come up to half a minute late."""
+    """Commits every second, with clocks that go back; looks that come up to half a minute late.
+
+    Of half of the histories, the last minute has more commits than the driver holds.
+    """
     chance, ways = random.Random(seed), list[str]()
     monkeypatch.setattr(ordering, "PART_ROWS", 7)
+    monkeypatch.setattr(lag_rounds, "MOST_ROWS", 1_000 if seed % 2 else 45)
     monkeypatch.setattr(lag_rounds, "until", _counting(until, "until", ways))
     lake = Lake(tmp_path / "lake")
     tables = ClusterTables(quick, lake, CLUSTER)
@@ -354,5 +358,5 @@ def test_looks_that_come_after_younger_commits_leave_what_one_round_leaves(
     for number, arrival in enumerate(arrivals):
         take_in(lake, arrival, number)
         make(tables, jobs)
-    assert "until" in ways
+    assert ("until" in ways) == bool(seed % 2)
     assert contents(lake, jobs) == in_one_round(quick, lake, tmp_path / "whole", jobs)

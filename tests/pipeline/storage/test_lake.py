@@ -45,6 +45,7 @@ def test_rows_are_found_in_files_that_were_written_anew(tmp_path: Path, *, compa
         ("it's_0.log", 2),
     ]
     assert (lake.count(FILES, "c"), lake.count(FILES, "d")) == (5, 6)
+    assert (lake.count(FILES, "c", of_two), lake.count(FILES, "d", of_two)) == (3, 4)
 
 
 def test_rows_get_another_name_where_they_are(tmp_path: Path) -> None:

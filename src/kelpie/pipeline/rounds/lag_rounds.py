@@ -231,8 +231,10 @@ def _plain(
         return None
     carried = tables.rows_now(HOLDS).filter(pc.field(WHY) != SURVEYED)
     if looks.oldest <= _time(before.newest_commit):
-        is_recent = pc.field("committed") >= pa.scalar(since)
-        new = tables.lake.rows(STORED[TIMELINE], tables.cluster, is_recent, _COMMIT).cast(new.schema)
+        table, is_recent = STORED[TIMELINE], pc.field("committed") >= pa.scalar(since)
+        if tables.lake.count(table, tables.cluster, is_recent) > MOST_ROWS:
+            return None
+        new = tables.lake.rows(table, tables.cluster, is_recent, _COMMIT).cast(new.schema)
         carried = until(carried, since)
     if new.num_rows > MOST_ROWS:
         return None

@@ -62,7 +62,7 @@ def times_of(looks: pa.ChunkedArray, since: Any) -> Any:
 
 
 def to_carry(rows: pa.Table, since: Any, looks: Any) -> pa.Table:
-    """Of rows that counted after `since`, those that count at looks, and those that are not in `until`."""
+    """Of rows that counted after `since`, those that counted at it or at looks; and the last ones."""
     is_later = pc.fill_null(pc.greater(rows["began"], pa.scalar(since)), False)
     is_carried = pc.or_(pc.invert(is_later), _is_seen(rows, looks))
     kept = rows.filter(pc.or_(rows["is_last"], pc.and_(counts_after(rows, since), is_carried)))

@@ -307,10 +307,14 @@ class Lake:
         """The number of small files of a cluster."""
         return sum(size < _SMALL for size in _files(self.open(table), cluster)["size_bytes"].to_pylist())
 
-    def count(self, table: LakeTable, cluster: str) -> int:
-        """The number of rows of a cluster, from the table's log."""
+    def count(self, table: LakeTable, cluster: str, where: pc.Expression | None = None) -> int:
+        """The number of rows of a cluster, from the table's log; with a condition, its columns are read."""
         delta = self._existing(table)
-        return 0 if delta is None else int(sum(_files(delta, cluster)["num_records"].to_pylist()))
+        count = 0 if delta is None else int(sum(_files(delta, cluster)["num_records"].to_pylist()))
+        if delta is None or not count or where is None:
+            return count
+        wanted = (pc.field(CLUSTER) == cluster) & where
+        return int(delta.to_pyarrow_dataset().scanner([CLUSTER], wanted).count_rows())
 
     def size(self, table: LakeTable, cluster: str) -> int:
         """The bytes of the files of a cluster, from the table's log."""
