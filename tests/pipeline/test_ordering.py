@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from kelpie.pipeline import ordering
-from kelpie.pipeline.ordering import in_parts, keys
+from kelpie.pipeline.ordering import in_parts, keys, run_starts
 
 
 def of_groups(chance: random.Random, count: int, groups: int) -> pa.Table:
@@ -55,3 +55,13 @@ def test_names_and_numbers_make_one_key() -> None:
         assert len(set(key)) == 4
         assert key[0] == key[4]
     assert keys(pa.table({"group": pa.chunked_array([], pa.string())}), ["group"]).tolist() == []
+
+
+def test_runs_begin_where_a_name_or_a_number_changes() -> None:
+    """Also where one chunk ends, and nowhere in a table without rows."""
+    groups = pa.chunked_array([["a", "a"], ["a", "b"]])
+    rows = pa.table({"group": groups, "partition": [0, 1, 1, 1]})
+    assert run_starts(rows, ["group", "partition"]).tolist() == [0, 1, 3]
+    assert run_starts(rows, ["group"]).tolist() == [0, 3]
+    assert run_starts(rows.slice(0, 1), ["group"]).tolist() == [0]
+    assert run_starts(rows.slice(0, 0), ["group"]).tolist() == []

@@ -78,6 +78,18 @@ def ends(sorted_key: Any) -> Any:
     return np.append(first[1:], True) if len(first) else first
 
 
+def run_starts(rows: pa.Table, names: Sequence[str]) -> Any:
+    """Where rows begin that are alike in these columns. Those that are alike follow each other."""
+    count = rows.num_rows
+    is_first = np.zeros(count, bool)
+    is_first[:1] = True
+    for name in names:
+        column = rows[name].combine_chunks()
+        differs = pc.not_equal(column.slice(1), column.slice(0, max(0, count - 1)))
+        is_first[1:] |= np.asarray(differs)
+    return np.flatnonzero(is_first)
+
+
 def numbers(column: pa.ChunkedArray, null: int = -1) -> Any:
     """Whole numbers; of times, those since 1970 in the unit of the column."""
     return np.asarray(pc.fill_null(column.cast(pa.int64()), null).combine_chunks())

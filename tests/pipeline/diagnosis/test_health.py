@@ -9,6 +9,7 @@ import pyarrow as pa
 
 import kelpie.pipeline
 from kelpie.pipeline.diagnosis.health import health, shown
+from kelpie.pipeline.diagnosis.recent import recent_commits
 from kelpie.pipeline.tables import STORED
 from tests.pipeline.rows import at, commit
 
@@ -83,7 +84,7 @@ def _health(
         findings=findings,
         generations=_rows("group_generation"),
         rebalances=_rows("rebalance"),
-        commits=_rows("recent_commit", commits),
+        commits=recent_commits(_rows("recent_commit", commits)),
         lag=_rows("newest_lag"),
         shown=shown(_rows("cluster_snapshot", looks)),
     )

@@ -1,7 +1,6 @@
 """group_health: one row per group with its state at the end of what is known. The driver holds them all."""
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -10,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kelpie.pipeline.diagnosis.kept_snapshots import newest_committed
+from kelpie.pipeline.diagnosis.recent import positions
 from kelpie.pipeline.ordering import ends, keys, numbers
 
 _POSITION = ["group", "topic", "partition"]
@@ -28,15 +28,16 @@ def health(
     generations: pa.Table,
     rebalances: pa.Table,
 ) -> list[dict[str, Any]]:
-    """Rows of group_health. `groups`: of judged_group. `commits`: of recent_commit. `lag`: of newest_lag.
+    """Rows of group_health. `groups`: of judged_group. `lag`: of newest_lag.
 
+    `commits`: as `recent_commits` leaves them.
     `shown`: see the function of that name. Of `generations` the group, incarnation, generation and members
     are needed, of `rebalances` the group.
     """
     committed, last_commit = _committed(commits)
     behind, ages = _behind(lag)
     epochs = _epochs(generations)
-    counts = Counter(rebalances["group"].to_pylist())
+    counts = _counts(rebalances)
     codes: dict[str, set[str]] = {}
     worst: dict[str, int] = {}
     for finding in findings:
@@ -60,7 +61,7 @@ def health(
                 "state": each["state"],
                 "members": members if each["member_count"] is None else each["member_count"],
                 "generation": generation,
-                "rebalances": counts[group],
+                "rebalances": counts.get(group, 0),
                 "last_commit": last_commit.get(group),
                 "partitions": sum(positions.values()) + more,
                 "lag": behind.get(group),
@@ -93,10 +94,8 @@ def _committed(commits: pa.Table) -> tuple[dict[str, dict[Position, bool]], dict
     """By group, its positions, and whether each has an offset; and when it last committed."""
     by_group: dict[str, dict[Position, bool]] = {}
     if commits.num_rows:
-        key = keys(commits, _POSITION)
-        order = np.lexsort((numbers(commits["log_offset"]), numbers(commits["offsets_partition"]), key))
-        last = commits.select([*_POSITION, "offset"]).take(pa.array(order[ends(key[order])]))
-        for row in last.to_pylist():
+        last = np.append(positions(commits)[1:], commits.num_rows) - 1
+        for row in commits.select([*_POSITION, "offset"]).take(pa.array(last)).to_pylist():
             position = row["group"], row["topic"], row["partition"]
             by_group.setdefault(row["group"], {})[position] = row["offset"] is not None
     newest = commits.select(["group", "committed"]).group_by("group").aggregate([("committed", "max")])
@@ -114,12 +113,17 @@ def _behind(lag: pa.Table) -> tuple[dict[str, int | None], dict[str, int | None]
 
 def _epochs(generations: pa.Table) -> dict[str, tuple[int, int | None]]:
     """The last generation of each group, and how many members it has."""
-    last: dict[str, tuple[tuple[int, int], int | None]] = {}
-    names = ["group", "incarnation", "generation", "members"]
-    for group, incarnation, generation, members in zip(
-        *(generations[name].to_pylist() for name in names), strict=True
-    ):
-        place = incarnation, generation
-        if group not in last or place > last[group][0]:
-            last[group] = place, members
-    return {group: (place[1], members) for group, (place, members) in last.items()}
+    if not generations.num_rows:
+        return {}
+    group = keys(generations, ["group"])
+    order = np.lexsort((numbers(generations["generation"]), numbers(generations["incarnation"]), group))
+    last = generations.take(pa.array(order[ends(group[order])]))
+    columns = (last[name].to_pylist() for name in ("group", "generation", "members"))
+    return {group: (generation, members) for group, generation, members in zip(*columns, strict=True)}
+
+
+def _counts(rows: pa.Table) -> dict[str, int]:
+    """How many rows each group has."""
+    counted = rows["group"].value_counts()
+    values, counts = counted.field("values"), counted.field("counts")
+    return dict(zip(values.to_pylist(), counts.to_pylist(), strict=True))

@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kelpie.pipeline.ordering import begins, keys, milliseconds, numbers
+from kelpie.pipeline.ordering import begins, keys, milliseconds, numbers, run_starts
 
 FEW_COMMITS, MOST_COMMITS = 20, 200
 """Of one position."""
@@ -38,25 +38,31 @@ _PLACE = ("offsets_partition", "log_offset")
 
 
 def recent_commits(rows: pa.Table) -> pa.Table:
-    """`rows`: of commit_timeline, or with these columns."""
+    """By position, and under each by its place in the log. `rows`: of commit_timeline, or with these columns.
+
+    What rounds carry is in this order already, so that to sort it with a few more rows costs little.
+    """
     if not rows.num_rows:
         return rows
     order, rank = _ranked(keys(rows, _POSITION), [numbers(rows[name]) for name in _PLACE])
-    return rows.take(pa.array(np.sort(order[rank < MOST_COMMITS])))
+    return rows.take(pa.array(order[rank < MOST_COMMITS][::-1]))
+
+
+def positions(rows: pa.Table) -> Any:
+    """Where each position begins. `rows`: as `recent_commits` leaves them."""
+    return run_starts(rows, _POSITION)
 
 
 def judged_commits(rows: pa.Table) -> pa.Table:
     """Those that rules are asked about. `rows`: as `recent_commits` leaves them."""
     if not rows.num_rows:
         return rows
-    key = keys(rows, _POSITION)
-    order, rank = _ranked(key, [numbers(rows[name]) for name in _PLACE])
+    starts = positions(rows)
+    counts = np.diff(np.append(starts, rows.num_rows))
     at = milliseconds(rows["committed"], _NO_TIME)
-    newest = np.full(int(key.max()) + 1, _NO_TIME)
-    np.maximum.at(newest, key, at)
-    is_judged = at >= newest[key] - COMMITS_MS
-    is_judged[order[rank < FEW_COMMITS]] = True
-    return rows.filter(pa.array(is_judged))
+    newest = np.repeat(np.maximum.reduceat(at, starts), counts)
+    rank = np.repeat(starts + counts, counts) - np.arange(rows.num_rows)
+    return rows.filter(pa.array((at >= newest - COMMITS_MS) | (rank <= FEW_COMMITS)))
 
 
 def recent_events(rows: pa.Table) -> pa.Table:

@@ -75,7 +75,6 @@ def more_commits(tables: ClusterTables, of: Input, before: Mapping[int, Instant]
 
 
 def _with_batches(carried: pa.Table, before: Mapping[int, Instant], batches: Iterable[pa.Table]) -> Commits:
-    """`carried`: as `recent_commits` leaves them."""
     parts, waiting = [carried], carried.num_rows
     first, changed = dict(before), set[str]()
     for rows in batches:
@@ -86,8 +85,7 @@ def _with_batches(carried: pa.Table, before: Mapping[int, Instant], batches: Ite
         if waiting > _AT_ONCE_ROWS:
             parts = [recent_commits(pa.concat_tables(parts))]
             waiting = 0
-    rows = recent_commits(pa.concat_tables(parts)) if len(parts) > 1 else parts[0]
-    return Commits(Carried(rows, frozenset(changed)), first)
+    return Commits(Carried(recent_commits(pa.concat_tables(parts)), frozenset(changed)), first)
 
 
 def since(before: Mapping[int, Instant], rows: pa.Table, column: str) -> dict[int, Instant]:
