@@ -14,7 +14,14 @@ from pyspark.sql import SparkSession
 
 from kelpie.pipeline import ordering
 from kelpie.pipeline.graph import JOBS, Job, waves
-from kelpie.pipeline.rounds import commit_rounds, following, lag_rounds, loss_rounds, regression_rounds
+from kelpie.pipeline.rounds import (
+    commit_rounds,
+    following,
+    group_tails,
+    lag_rounds,
+    loss_rounds,
+    regression_rounds,
+)
 from kelpie.pipeline.rounds.commit_rounds import CommitRounds
 from kelpie.pipeline.rounds.diagnosis_rounds import DiagnosisRounds
 from kelpie.pipeline.rounds.following import do, due
@@ -38,7 +45,7 @@ _COMPACTED = (
     "commit_timeline",
     "traffic",
     "group_generation",
-    "copied_group_event",
+    "carried_record",
     "lag",
 )
 _STEPS = [(Journal, "record"), (Lake, "add"), (Lake, "renew"), (Lake, "delete")]
@@ -105,7 +112,7 @@ def take_in(lake: Lake, arrival: Arrival, number: int) -> None:
             "commit_timeline",
             "traffic",
             "group_generation",
-            "copied_group_event",
+            "carried_record",
         ):
             lake.compact(STORED[name], CLUSTER)
 
@@ -162,6 +169,8 @@ def follow(
     tables = ClusterTables(spark, lake, CLUSTER)
     with pytest.MonkeyPatch.context() as watched:
         watched.setattr(ordering, "PART_ROWS", 4)
+        watched.setattr(group_tails, "MOST_RECORDS", 6)
+        watched.setattr(group_tails, "FEW_GENERATIONS", 2)
         if seed % 2:  # Small tables are soon replaced by half; large ones are not.
             watched.setattr(following, "_MOST_GONE", 2.0)
         for follower in (CommitRounds, GroupRounds, LagRounds, LossRounds, DiagnosisRounds):

@@ -1,14 +1,16 @@
 """Generations and removals of groups as the doctor's rules want them: rows of recent_generation."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
 from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
 
 from kelpie.observations import OFFSETS_TOPIC
-from kelpie.observations.encoding import dumps, kind_of
+from kelpie.observations.encoding import dumps, kind_of, loads
 from kelpie.pipeline.diagnosis.recent import FEW_GENERATIONS, MOST_GENERATIONS, WEEK_MS
+from kelpie.pipeline.plain_groups import NOTHING, Tail
 from kelpie.pipeline.tables import STORED
 from kelpie.pipeline.tables.moments import moment
 from kelpie.pipeline.transforms.group_records import ENTRY_COLUMNS, observed_groups
@@ -18,6 +20,8 @@ RECORD = [
     *ENTRY_COLUMNS,
 ]
 """The columns of records that are needed."""
+_WEEK = timedelta(milliseconds=WEEK_MS)
+Row = Mapping[str, Any]
 
 
 def generation_rows(records: pa.Table, topic_names: Mapping[bytes, str], cluster: str) -> pa.Table:
@@ -25,22 +29,56 @@ def generation_rows(records: pa.Table, topic_names: Mapping[bytes, str], cluster
     rows = sorted(
         records.to_pylist(), key=lambda row: (row["group"], row["offsets_partition"], row["log_offset"])
     )
-    made = [
-        {"cluster": cluster, "group": group, **row}
+    made = {
+        group: _recent(_observed(of_group, topic_names))
         for group, of_group in groupby(rows, key=lambda row: row["group"])
-        for row in _of_group(of_group, topic_names)
+    }
+    return as_table(made, cluster)
+
+
+def as_table(rows: Mapping[str, Iterable[Row]], cluster: str) -> pa.Table:
+    """`rows`: by group."""
+    made = [
+        {"cluster": cluster, "group": group, **row} for group, of_group in rows.items() for row in of_group
     ]
     return pa.Table.from_pylist(made, STORED["recent_generation"].schema)
 
 
-def _of_group(
-    records: Iterable[dict[str, Any]], topic_names: Mapping[bytes, str]
-) -> Iterator[dict[str, Any]]:
+def of_tail(carried: Iterable[Row], tail: Tail, topic_names: Mapping[bytes, str]) -> list[Row] | None:
+    """The rows of a group whose last records are in its tail. None: what is carried ends before the tail."""
+    records = [{**row, "at": row["written"]} for row in tail.records]
+    if tail.before is NOTHING:
+        return _recent(_observed(records, topic_names))
+    # A tail that was cut has records of classic groups only: each makes one row, which names its place.
+    first = f"@{records[0]['log_offset']}"
+    ordered = sorted(carried, key=lambda row: row["place"])
+    places = [row["place"] for row in ordered if loads(row["kind"], row["body"]).source.endswith(first)]
+    if not places:
+        return None
+    earlier = [row for row in ordered if row["place"] < places[0]]
+    return _recent([*earlier, *_observed(records, topic_names, places[0])])
+
+
+def _observed(
+    records: Iterable[dict[str, Any]], topic_names: Mapping[bytes, str], first: int = 0
+) -> list[Row]:
     named = [{**row, "source": f"{OFFSETS_TOPIC}-{row['offsets_partition']}"} for row in records]
-    seen = list(observed_groups(named, dict(topic_names)))
-    newest = max((row.at for row in seen if row.at is not None), default=0)
-    first, few = len(seen) - MOST_GENERATIONS, len(seen) - FEW_GENERATIONS
-    for place, row in enumerate(seen):
-        is_young = row.at is None or row.at >= newest - WEEK_MS
-        if place >= few or (place >= first and is_young):
-            yield {"place": place, "kind": kind_of(row), "at": moment(row.at), "body": dumps(row)}
+    return [
+        {"place": place, "kind": kind_of(row), "at": moment(row.at), "body": dumps(row)}
+        for place, row in enumerate(observed_groups(named, dict(topic_names)), first)
+    ]
+
+
+def _recent(rows: Sequence[Row]) -> list[Row]:
+    """Those that rules are asked about."""
+    count = rows[-1]["place"] + 1 if rows else 0
+    newest = max((row["at"] for row in rows if row["at"] is not None), default=None)
+    return [
+        row
+        for row in rows
+        if row["place"] >= count - FEW_GENERATIONS
+        or (
+            row["place"] >= count - MOST_GENERATIONS
+            and (row["at"] is None or newest is None or row["at"] >= newest - _WEEK)
+        )
+    ]

@@ -14,7 +14,7 @@ from all rows: lines of their logs often name no group.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -28,7 +28,7 @@ from kelpie.model.time import Instant
 from kelpie.pipeline.diagnosis.cluster import KnownCluster
 from kelpie.pipeline.diagnosis.coordinators import outages, timeline
 from kelpie.pipeline.diagnosis.findings import finding_row, open_row
-from kelpie.pipeline.diagnosis.generations import RECORD, generation_rows
+from kelpie.pipeline.diagnosis.generations import RECORD, as_table, generation_rows, of_tail
 from kelpie.pipeline.diagnosis.health import health, shown
 from kelpie.pipeline.diagnosis.judging import GroupRows, Judged, Shared, judge
 from kelpie.pipeline.diagnosis.recent import judged_commits
@@ -37,11 +37,14 @@ from kelpie.pipeline.ordering import is_of
 from kelpie.pipeline.rounds import diagnosis_state as state
 from kelpie.pipeline.rounds.diagnosis_state import with_cluster
 from kelpie.pipeline.rounds.differences import among
-from kelpie.pipeline.rounds.following import Input, Round
-from kelpie.pipeline.rounds.seen import Seen, begins_earlier, epoch_rows
+from kelpie.pipeline.rounds.following import Input, Round, is_up_to_date
+from kelpie.pipeline.rounds.group_changes import standing, tails_of
+from kelpie.pipeline.rounds.group_rounds import GroupRounds
+from kelpie.pipeline.rounds.seen import Seen, begins_earlier, late_groups
 from kelpie.pipeline.sources.snapshots.chosen import chosen_rows
 from kelpie.pipeline.spark.arrow_frames import frame_of_arrow
-from kelpie.pipeline.storage.frames import ClusterTables, empty
+from kelpie.pipeline.standing import once as once_here
+from kelpie.pipeline.storage.frames import ClusterTables
 from kelpie.pipeline.storage.lake import Snapshot
 from kelpie.pipeline.storage.typed_data import read, written
 from kelpie.pipeline.tables import STORED
@@ -296,8 +299,7 @@ def _more_generations(
     known: KnownCluster,
     before: Position,
 ) -> None:
-    """Of groups with new records, all records are read."""
-    files = {name: each.now.files for name, each in inputs.items()}
+    """Of groups with new records, the end of their history; if some come late, all records of their group."""
     of = inputs[RECORDS].changes
     topic_ids = _digest(known.topic_ids)
     places = tables.columns_of(RECORDS, of.came, _PLACE)
@@ -306,23 +308,60 @@ def _more_generations(
     of_all |= begins_earlier(before.seen, seen) or (not before.is_dated and bool(inputs[COMMITS].changes))
     material.position = replace(material.position, topic_ids=topic_ids)
     if of_all:
-        _all_generations(tables, files, material, known)
+        _all_generations(tables, {name: each.now.files for name, each in inputs.items()}, material, known)
         material.changed = None
         return
     material.generations = tables.rows_now(GENERATIONS)
     if not places.num_rows:
         return
-    groups = sorted(set(places["group"].to_pylist()))
-    records = tables.rows_of_groups(RECORDS, files[RECORDS], groups)
-    no_commits = empty(tables.spark, STORED[COMMITS].spark_schema)
-    with_times = dated(once(records, epoch_rows(tables, seen)), no_commits).withColumnRenamed("began", "at")
-    rows = with_times.select(*RECORD).toArrow()
-    fresh = generation_rows(rows, known.topic_ids, tables.cluster).select(material.generations.column_names)
-    others = material.generations.filter(~is_of(groups))
-    material.generations = pa.concat_tables([others, fresh])
-    first = state.since(before.records_from, rows, "at")
+    groups = set(places["group"].to_pylist())
+    first = state.since(before.records_from, places, "written")
     material.position = replace(material.position, records_from=first, seen=seen)
     material.changed = state.union(material.changed, groups)
+    made = _by_tails(tables, inputs, material, known, groups - late_groups(places, before.seen.ends))
+    fresh = [as_table(made, tables.cluster)]
+    if others := groups - made.keys():
+        fresh.append(_by_records(tables, inputs[RECORDS].now.files, known, seen, others))
+    kept = material.generations.filter(~is_of(groups))
+    material.generations = pa.concat_tables([kept, *(rows.select(kept.column_names) for rows in fresh)])
+
+
+def _by_tails(
+    tables: ClusterTables,
+    inputs: Mapping[str, Input],
+    material: Material,
+    known: KnownCluster,
+    groups: Collection[str],
+) -> dict[str, list[Any]]:
+    """By group, as far as the round of groups has left the ends of their histories."""
+    if not groups or not is_up_to_date(tables, GroupRounds(), RECORDS, inputs[RECORDS].now.version):
+        return {}
+    carried: dict[str, list[Any]] = {}
+    for row in material.generations.filter(is_of(groups)).to_pylist():
+        carried.setdefault(row["group"], []).append(
+            {name: row[name] for name in ("place", "kind", "at", "body")}
+        )
+    tails = tails_of(tables, groups)
+    found = {
+        group: of_tail(carried.get(group, ()), tails[group], known.topic_ids)
+        for group in groups
+        if group in tails and tails[group].records
+    }
+    return {group: rows for group, rows in found.items() if rows is not None}
+
+
+def _by_records(
+    tables: ClusterTables,
+    files: Sequence[Any],
+    known: KnownCluster,
+    seen: Seen,
+    groups: Collection[str],
+) -> pa.Table:
+    """Of all records of groups."""
+    columns = [*(name for name in RECORD if name != "at"), "log_epoch"]
+    rows = once_here(standing(seen, tables.columns_of(RECORDS, files, columns, is_of(groups))))
+    dated_rows = rows.append_column("at", rows["written"]).select(RECORD)
+    return generation_rows(dated_rows, known.topic_ids, tables.cluster)
 
 
 def _digest(topic_ids: Mapping[bytes, str]) -> str:

@@ -156,6 +156,14 @@ def leave_state(tables: ClusterTables, follower: Follower) -> None:
     do(tables, follower, Work(journal, page.number + 1, page.progress, now, _number(now)))
 
 
+def is_up_to_date(tables: ClusterTables, follower: Follower, name: str, version: int) -> bool:
+    """Whether what a follower carries is of this version of one of its inputs."""
+    page = Journal(tables.lake, _application(follower, tables.cluster)).newest()
+    if page is None or not page.progress["has_state"] or page.progress["code"] != code_version().hex():
+        return False
+    return bool(page.progress["versions"][name] == version)
+
+
 def _step(tables: ClusterTables, follower: Follower, work: Work) -> Round | None:
     last = work.last
     if last is None or not last["has_state"] or last["code"] != code_version().hex():

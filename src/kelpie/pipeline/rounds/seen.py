@@ -60,6 +60,14 @@ def is_behind(places: pa.Table, ends: Mapping[int, int]) -> bool:
     return any(row["log_offset_min"] <= ends.get(row["offsets_partition"], -1) for row in first)
 
 
+def late_groups(places: pa.Table, ends: Mapping[int, int]) -> set[str]:
+    """Groups with a row at a place that was read already. `places`: with the group of each."""
+    columns = (places[name].to_pylist() for name in ("group", "offsets_partition", "log_offset"))
+    return {
+        group for group, partition, offset in zip(*columns, strict=True) if offset <= ends.get(partition, -1)
+    }
+
+
 def begins_earlier(before: Seen, after: Seen) -> bool:
     """Whether a leader epoch began at an offset that was read already: there it ends records of others."""
     return any(

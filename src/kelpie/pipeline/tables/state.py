@@ -5,7 +5,15 @@ They are tables of the lake like all others, so that they are committed and clea
 
 from dataclasses import replace
 
-from kelpie.pipeline.tables.bronze import CLUSTER_SNAPSHOT, LOG_EVENT, OFFSET_COMMIT, TRANSACTION_MARKER
+import pyarrow as pa
+
+from kelpie.pipeline.tables.bronze import (
+    CLUSTER_SNAPSHOT,
+    GROUP_METADATA,
+    LOG_EVENT,
+    OFFSET_COMMIT,
+    TRANSACTION_MARKER,
+)
 from kelpie.pipeline.tables.silver import COMMIT_TIMELINE
 from kelpie.pipeline.tables.table import CLUSTER, Column, LakeTable, in_layer, required
 from kelpie.pipeline.tables.types import BOOLEAN, INT, LONG, MOMENT, STRING, STRINGS
@@ -47,15 +55,38 @@ def _copied(name: str, of: LakeTable, meaning: str, names: tuple[str, ...], *mor
 COPIED_TOPIC_ID = _copied(
     "copied_topic_id", CLUSTER_SNAPSHOT, "Names of topics by id.", ("kind", "topic", "body")
 )
-COPIED_GROUP_EVENT = _copied(
-    "copied_group_event",
+_of_round = in_layer("state", cluster="which cluster")
+_TOPIC, _PARTITION = required("topic", STRING, "the topic"), required("partition", INT, "the partition")
+CARRIED_RECORD = _copied(
+    "carried_record",
+    GROUP_METADATA,
+    "Records of the last generations of each group.",
+    (
+        *("offsets_partition", "log_offset", "written", "group", "key_type", "generation", "protocol_type"),
+        *("protocol", "leader", "members", "is_removal", "details"),
+    ),
+)
+CARRIED_EVENT = _copied(
+    "carried_event",
     LOG_EVENT,
-    "Lines of logs about members and generations of groups that Kafka keeps.",
+    "Lines of logs about the last generations of groups that Kafka keeps, and about their members.",
     ("at", "kind", "group", "member", "client_id", "generation", "reason"),
     Column("assignor", STRING, "the assignor in `details`"),
 )
-_of_round = in_layer("state", cluster="which cluster")
-_TOPIC, _PARTITION = required("topic", STRING, "the topic"), required("partition", INT, "the partition")
+GROUP_TAIL = _of_round(
+    "group_tail",
+    "What was before the records of a group in carried_record, where some have been left out.",
+    ("group",),
+    required("group", STRING, "the group"),
+    required("incarnation", INT, "of the first of these records"),
+    required("generation", INT, "of the first of these records"),
+    required("began", MOMENT, "when that generation began"),
+    Column(
+        "lives",
+        pa.list_(pa.struct({"member_id": STRING, "began": MOMENT, "first_generation": INT})),
+        "members of the group that were there then or before, and are in these records: since when",
+    ),
+)
 CARRIED_HOLD = _of_round(
     "carried_hold",
     "Committed offsets of groups that count for rows of lag still to come, from when to when.",
@@ -156,7 +187,9 @@ STATE: dict[str, LakeTable] = {
         CARRIED_MARKER,
         CARRIED_POSITION,
         COPIED_TOPIC_ID,
-        COPIED_GROUP_EVENT,
+        CARRIED_RECORD,
+        CARRIED_EVENT,
+        GROUP_TAIL,
         CARRIED_HOLD,
         CARRIED_END,
         CARRIED_LOSS,

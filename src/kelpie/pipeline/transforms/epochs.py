@@ -76,17 +76,27 @@ def _of_group(table: pa.Table) -> pa.Table:
     spare_modules()
     ordered = table.sort_by([("offsets_partition", "ascending"), ("log_offset", "ascending")])
     rows = ordered.to_pylist()
-    epochs: list[Row] = []
-    for _, of_partition in groupby(rows, key=lambda row: row["offsets_partition"]):
-        epochs += _Fold(rows[0]["cluster"], rows[0]["group"]).read(of_partition)
+    cluster, group = rows[0]["cluster"], rows[0]["group"]
+    epochs = [{**epoch, "cluster": cluster, "group": group} for epoch in epochs_of(rows)]
     return pa.Table.from_pylist(epochs, EPOCH)
+
+
+def epochs_of(records: Iterable[Row]) -> list[Row]:
+    """Epochs of one group, and its removals. `records`: each once, in their order; others are passed over."""
+    blank = dict.fromkeys(name for name in EPOCH.names if name not in _GROUP)
+    wanted = (row for row in records if row["key_type"] in _TYPES)
+    epochs: list[Row] = []
+    for _, of_partition in groupby(wanted, key=lambda row: row["offsets_partition"]):
+        epochs += _Fold().read(of_partition)
+    # Only now: when an epoch was settled is known after it was handed out.
+    return [{**blank, **epoch} for epoch in epochs]
 
 
 class _Fold:
     """One group in one partition of the offsets topic."""
 
-    def __init__(self, cluster: str, group: str) -> None:
-        self._cluster, self._group = cluster, group
+    def __init__(self) -> None:
+        self._group = ""
         self._epochs = GroupEpochs({})
         self._newest: Row | None = None
         """The current epoch."""
@@ -94,7 +104,7 @@ class _Fold:
 
     def read(self, records: Iterable[Row]) -> Iterator[Row]:
         for batch in coordinator_writes(records):
-            written = batch[0]["written"]
+            written, self._group = batch[0]["written"], batch[0]["group"]
             if any(map(self._ends_epoch, batch)):
                 yield from self._ended()
             self._epochs.begin_batch()
@@ -133,8 +143,6 @@ class _Fold:
 
     def _row(self, record: Row, *, is_removal: bool = False, **more: Any) -> Row:
         return {
-            "cluster": self._cluster,
-            "group": self._group,
             "offsets_partition": record["offsets_partition"],
             "log_offset": record["log_offset"],
             "is_removal": is_removal,

@@ -15,7 +15,7 @@ from kelpie.pipeline.transforms.departures import departures
 from kelpie.pipeline.transforms.epochs import epochs
 
 CLASSIC, CONSUMER = "classic", "consumer"
-_CLASSIC_TYPE = 2
+CLASSIC_TYPE = 2
 _GROUP = ["cluster", "group"]
 TOPIC_ID = "topic-id"
 
@@ -35,7 +35,7 @@ def generations_of(
     records: DataFrame, epochs: DataFrame, commits: DataFrame, snapshot: DataFrame
 ) -> DataFrame:
     """The same of records that come once each, and of the `epochs` that they tell."""
-    classic = _classic(dated(records.where(F.col("key_type") == _CLASSIC_TYPE), commits))
+    classic = _classic(dated(records.where(F.col("key_type") == CLASSIC_TYPE), commits))
     newer = _named(epochs, snapshot).withColumn("kind", F.lit(CONSUMER))
     return _lives(classic.unionByName(newer, allowMissingColumns=True)).select(
         *_GROUP,

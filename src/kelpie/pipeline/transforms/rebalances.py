@@ -19,14 +19,15 @@ from kelpie.pipeline.transforms.windows import following
 
 _GROUP = ["cluster", "group"]
 ASSIGNOR = "assignor"
-_STARTED = "broker: rebalance-started"
+STARTED = "broker: rebalance-started"
 _JOINED = "broker: generation-joined"
 _ASSIGNED = "broker: assignment-received"
 _EMPTY = "broker: group-empty"
-REBALANCE_KINDS = (_STARTED, _JOINED, _ASSIGNED, _EMPTY)
+ENDS = (_ASSIGNED, _EMPTY)
+REBALANCE_KINDS = (STARTED, _JOINED, *ENDS)
 """The kinds of lines that are read here, beside those of departures."""
 
-_CAUSES = (
+CAUSES = (
     # The reasons that brokers of 2.1 to 4.x write, and the word for each; the first that fits counts.
     ("poll-interval", r"(?i)consumer poll timeout has expired"),
     ("expired", r"(?i)heartbeat expiration|session (timeout|expir)|pending sync"),
@@ -121,10 +122,10 @@ def _from_logs(log_events: DataFrame, lives: DataFrame) -> DataFrame:
     events = log_events.where(
         F.col("group").isNotNull() & F.col("generation").isNotNull() & F.col("kind").isin(*REBALANCE_KINDS)
     )
-    starts = F.col("kind") == _STARTED
+    starts = F.col("kind") == STARTED
     # For KIP-848 groups there is only the line that the coordinator computed an assignment.
     computed = F.col("details")[ASSIGNOR].isNotNull()
-    ends = F.col("kind").isin(_ASSIGNED, _EMPTY) & ~computed
+    ends = F.col("kind").isin(*ENDS) & ~computed
     return events.join(lives, _GROUP, "left").select(
         *_GROUP,
         _incarnation().alias("incarnation"),
@@ -169,6 +170,6 @@ def _word() -> Column:
 
 def _cause(reason: Column) -> Column:
     word = F.lit(None).cast("string")
-    for cause, pattern in reversed(_CAUSES):
+    for cause, pattern in reversed(CAUSES):
         word = F.when(reason.rlike(pattern), F.lit(cause)).otherwise(word)
     return F.when(reason.isNotNull(), word)
