@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - everyone who knows Spark knows F.
 
 from kelpie.pipeline.storage.lake import quoted
 from kelpie.pipeline.tables import LakeTable
@@ -24,17 +22,8 @@ class Difference(NamedTuple):
     went: pa.Table
 
 
-def difference(table: LakeTable, old: DataFrame, fresh: DataFrame) -> Difference:
-    """Rows of `fresh` that `old` lacks, and the reverse, in one query. Rows that are twice count twice."""
-    names = [field.name for field in table.spark_schema]
-    typed = fresh.select(*(F.col(field.name).cast(field.dataType) for field in table.spark_schema))
-    sides = typed.withColumn(_SIDE, F.lit(1)).unionByName(old.select(*names).withColumn(_SIDE, F.lit(-1)))
-    rows = sides.groupBy(*names).agg(F.sum(_SIDE).alias(_SIDE)).where(F.col(_SIDE) != 0).toArrow()
-    return _split(rows, table.schema)
-
-
 def difference_in_memory(old: pa.Table, fresh: pa.Table) -> Difference:
-    """The same for rows in memory, whose columns are plain values."""
+    """Rows of `fresh` that `old` lacks, and the reverse, of plain values. Rows that are twice count twice."""
     sides = pa.concat_tables(
         [
             rows.append_column(_SIDE, pa.array(np.full(rows.num_rows, side, np.int64)))

@@ -49,7 +49,6 @@ from kelpie.pipeline.transforms.losses import (
     skipped,
     stranded,
     turns,
-    without_members,
 )
 
 TIMELINE, GENERATION, SNAPSHOT, EVENTS = (
@@ -107,7 +106,8 @@ class LossRounds:
             return None
         if not inputs[TIMELINE].changes and not any(rows.num_rows for rows in news):
             return Round({}, position)
-        tables, new, places = _new(tables, inputs)
+        without = _without_members(tables, inputs)
+        tables, new, places = _new(tables, inputs, without)
         commits = _Commits(tables, inputs[TIMELINE], before, new, places)
         if len(commits.again) > _MOST_GROUPS:
             return None
@@ -125,7 +125,7 @@ class LossRounds:
             stranded(_of(state, LAST), known), allowMissingColumns=True
         )
         files, gone = _standing(tables, made)
-        empty = without_members(tables.frame_of(GENERATION, inputs[GENERATION].now.files))
+        empty = frame_of_arrow(tables.spark, without)
         for rows, where in (commits.skipped(empty, news.emptied), commits.emptied_again(empty, news.emptied)):
             files += rows
             gone += where
@@ -142,17 +142,30 @@ class LossRounds:
         )
 
 
-def _new(tables: ClusterTables, inputs: Mapping[str, Input]) -> tuple[ClusterTables, DataFrame, pa.Table]:
-    """The new commits, in large rounds all, else without those that change nothing; and the places of all."""
+def _new(
+    tables: ClusterTables, inputs: Mapping[str, Input], without: pa.Table
+) -> tuple[ClusterTables, DataFrame, pa.Table]:
+    """The new commits, in large rounds all, else without those that change nothing; and the places of all.
+
+    `without`: times in which groups had no members.
+    """
     of = inputs[TIMELINE].changes
     if of.went or of.rows > MOST_ROWS:
         return tables, tables.frame_of(TIMELINE, of.came), tables.columns_of(TIMELINE, of.came, _PLACE)
-    columns = ["group", "members", "generation"]
-    empty = tables.columns_of(GENERATION, inputs[GENERATION].now.files, columns, _is_empty())
     rows = tables.columns_of(TIMELINE, of.came, stored_names(TIMELINE))
-    emptied = empty["group"].unique().to_pylist()
-    thinned = pa.concat_tables(for_losses(part, emptied) for part, _ in in_parts(rows, empty))
+    began = pc.min(rows["committed"])
+    meanwhile = without.filter(pc.field("ended").is_null() | (pc.field("ended") > began))
+    emptied = meanwhile["group"].unique().to_pylist() if rows.num_rows else []
+    thinned = pa.concat_tables(for_losses(part, emptied) for part, _ in in_parts(rows, meanwhile))
     return (*tables.of_rows(TIMELINE, thinned), rows.select(_PLACE))
+
+
+def _without_members(tables: ClusterTables, inputs: Mapping[str, Input]) -> pa.Table:
+    """As `transforms.losses.without_members`, for the driver. Most groups have had members all the time."""
+    columns = ["group", "began", "ended", "members", "generation"]
+    rows = tables.columns_of(GENERATION, inputs[GENERATION].now.files, columns, _is_empty())
+    cluster = pa.array([tables.cluster] * rows.num_rows, pa.string())
+    return rows.select(["group", "began", "ended"]).append_column(CLUSTER, cluster)
 
 
 def _is_empty() -> pc.Expression:

@@ -6,7 +6,7 @@ rows are part of the plan: Spark takes longer to list and open files, and to pla
 
 import re
 import uuid
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -19,7 +19,6 @@ from pyspark.sql import functions as F  # noqa: N812 - everyone who knows Spark 
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from kelpie.pipeline.ordering import is_of
 from kelpie.pipeline.spark.arrow_frames import frame_of_arrow
 from kelpie.pipeline.spark.session import for_few_rows, is_for_few_rows
 from kelpie.pipeline.storage.lake import STAGING, UNFINISHED, Lake
@@ -47,8 +46,6 @@ SMALL_ROWS = 100_000
 """Of one table; so many rows are one task."""
 SMALL_FILES_BYTES = 4 << 20
 """Of one table; the driver reads so many, and Spark gets the rows from memory."""
-SEARCHED_BYTES = 256 << 20
-"""Of files: the driver looks for rows of some groups in so many."""
 _SPECIAL = re.compile(r"([\\{}\[\]*?])")
 _TIMES = "spark.sql.parquet.outputTimestampType"
 
@@ -91,16 +88,6 @@ class ClusterTables:
         else:
             frame = self.spark.read.schema(stored).parquet(*map(literal_path, files))
         return frame.withColumn(CLUSTER, F.lit(self.cluster)).select(*table.spark_schema.names)
-
-    def rows_of_groups(self, name: str, files: Sequence[Place], groups: Collection[str]) -> DataFrame:
-        """The rows of these groups: few, so that no plan needs the others."""
-        if sum(file.stat().st_size for file in files) > SEARCHED_BYTES:
-            return self.frame_of(name, files).where(F.col("group").isin(*groups))
-        rows = self.columns_of(name, files, stored_names(name), is_of(groups))
-        if not rows.num_rows:
-            return empty(self.spark, STORED[name].spark_schema)
-        frame = frame_of_arrow(self.spark, self.declared(name, rows), STORED[name].spark_schema)
-        return frame.coalesce(1)
 
     def declared(self, name: str, rows: pa.Table) -> pa.Table:
         """Rows of files with all columns of their table."""

@@ -20,14 +20,9 @@ _GROUP = ["cluster", "group"]
 TOPIC_ID = "topic-id"
 
 
-def generations(
-    group_metadata: DataFrame, commits: DataFrame, snapshot: DataFrame, epochs_known: DataFrame | None = None
-) -> DataFrame:
-    """Rows of group_generation. `snapshot` may have the names of topics that assignments name by id.
-
-    `epochs_known`: where leader epochs began, if `group_metadata` has the rows of some groups only.
-    """
-    records = once(group_metadata, epochs_known)
+def generations(group_metadata: DataFrame, commits: DataFrame, snapshot: DataFrame) -> DataFrame:
+    """Rows of group_generation. `snapshot` may have the names of topics that assignments name by id."""
+    records = once(group_metadata)
     return generations_of(records, epochs(records), commits, snapshot)
 
 
