@@ -50,7 +50,7 @@ _OPEN = (GENERATION, MEMBERSHIP)
 RECORD = [*stored_names(CARRIED_RECORD), "log_epoch"]
 EVENT = [name for name in stored_names(CARRIED_EVENT) if name != ASSIGNOR]
 _MOST_READ = 200_000
-"""If the groups that are made again have more records, all tables are made as a whole."""
+"""If groups with something new have more records than this, all tables are made as a whole."""
 _MOST_DELETED = 2_000
 """So it is, if more rows that have ended are to be replaced one by one."""
 _AT_ONCE = 500_000
@@ -123,6 +123,9 @@ class GroupChanges:
         groups = news.groups
         self._records, self._events = _by_group(standing(news.seen, news.records)), _by_group(news.events)
         known = tails_of(tables, groups)
+        if sum(len(tail.records) for tail in known.values()) > _MOST_READ:
+            self.is_too_large = True
+            return
         changed: dict[str, Grown] = {}
         for group in groups:
             of_group = self._grown(group, known.get(group, Tail()))

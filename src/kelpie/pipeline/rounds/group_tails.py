@@ -99,10 +99,10 @@ def grown(
     """With new records and lines. None: one of them belongs before the tail."""
     before = tail.before
     whole = tail._replace(records=in_order([*tail.records, *records]), events=[*tail.events, *events])
-    known = generation_rows(whole.records, topic_names, before)
     old = group_rows(tail.records, tail.events, topic_names, before)
     asked_for: dict[str, int] = {}
     if before is not NOTHING:
+        known = generation_rows(whole.records, topic_names, before)
         first = tail.records[0]["log_offset"]
         if place_of(known[0]) != before.place or known[0]["log_offset"] != first:
             return None
