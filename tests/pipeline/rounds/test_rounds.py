@@ -17,6 +17,7 @@ from kelpie.pipeline.graph import JOBS, Job, waves
 from kelpie.pipeline.rounds import (
     commit_rounds,
     following,
+    group_changes,
     group_tails,
     lag_rounds,
     loss_rounds,
@@ -173,6 +174,7 @@ def follow(
         watched.setattr(group_tails, "FEW_GENERATIONS", 2)
         if seed % 2:  # Small tables are soon replaced by half; large ones are not.
             watched.setattr(following, "_MOST_GONE", 2.0)
+            watched.setattr(group_changes, "MOST_CONDITIONS", 2)
         for follower in (CommitRounds, GroupRounds, LagRounds, LossRounds, DiagnosisRounds):
             for way in ("whole", "step"):
                 told = _told(getattr(follower, way), f"{way} of {follower.outputs[0]}", ways)

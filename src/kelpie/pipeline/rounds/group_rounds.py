@@ -26,10 +26,12 @@ from kelpie.pipeline.rounds.differences import difference_in_memory
 from kelpie.pipeline.rounds.following import Input, Round
 from kelpie.pipeline.rounds.group_changes import (
     EVENT,
+    EVENTS,
     GENERATION,
     MEMBERSHIP,
     REBALANCE,
     RECORD,
+    RECORDS,
     TAILS,
     TOPIC_IDS,
     GroupChanges,
@@ -46,7 +48,7 @@ from kelpie.pipeline.tables import STORED
 from kelpie.pipeline.transforms.generations import TOPIC_ID
 from kelpie.pipeline.transforms.zookeeper.events import GROUP_ID, OF_ZOOKEEPER
 
-RECORDS, COMMITS, SNAPSHOT, EVENTS = "group_metadata", "offset_commit", "cluster_snapshot", "log_event"
+COMMITS, SNAPSHOT = "offset_commit", "cluster_snapshot"
 _MOST_GROUPS = 2_000
 """If more groups have new records or lines, the tables are made as a whole."""
 
