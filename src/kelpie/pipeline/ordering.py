@@ -65,6 +65,20 @@ def is_of(groups: Iterable[str]) -> pc.Expression:
     return pc.field("group").isin(pa.array(sorted(groups), pa.string()))
 
 
+def by_group(rows: pa.Table) -> dict[str, list[dict[str, Any]]]:
+    """Rows as plain data, those of a group together, in their order."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in rows.to_pylist():
+        found.setdefault(row["group"], []).append(row)
+    return found
+
+
+def rows_by_group(rows: pa.Table) -> dict[str, int]:
+    """How many rows each group has."""
+    counted = rows["group"].value_counts()
+    return dict(zip(counted.field("values").to_pylist(), counted.field("counts").to_pylist(), strict=True))
+
+
 def begins(sorted_key: Any) -> Any:
     """For rows in order of their keys, whether a row is the first one of its key."""
     if not len(sorted_key):

@@ -71,7 +71,11 @@ def group_rows(
     records: Sequence[Row], events: Sequence[Row], topic_names: Mapping[str, str], before: Before = NOTHING
 ) -> GroupRows:
     """`records`: of one group, each once, by their place in the log. `events`: lines about it."""
-    known = generation_rows(records, topic_names, before)
+    return rows_of(generation_rows(records, topic_names, before), events, before)
+
+
+def rows_of(known: Sequence[Row], events: Sequence[Row], before: Before) -> GroupRows:
+    """`known`: as `generation_rows` makes them."""
     why = departures(events)
     found = GroupRows(
         [row for row in known if place_of(row) > before.place],

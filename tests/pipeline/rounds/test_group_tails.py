@@ -11,9 +11,9 @@ import pytest
 
 from kelpie.pipeline.plain_groups import NOTHING, GroupRows, Tail, group_rows
 from kelpie.pipeline.rounds import group_tails
-from kelpie.pipeline.rounds.group_changes import RECORD, standing, with_assignor
+from kelpie.pipeline.rounds.group_changes import RECORD, with_assignor
 from kelpie.pipeline.rounds.group_tails import grown, news_of, trimmed
-from kelpie.pipeline.rounds.seen import Seen, begins_earlier
+from kelpie.pipeline.rounds.seen import Seen, begins_earlier, standing
 from kelpie.pipeline.tables import TABLES
 from kelpie.pipeline.transforms.generations import CLASSIC_TYPE
 from tests.pipeline.rounds.histories import EVENTS, RECORDS, Arrival, cut

@@ -39,13 +39,16 @@ def generation_rows(records: pa.Table, topic_names: Mapping[bytes, str], cluster
 def as_table(rows: Mapping[str, Iterable[Row]], cluster: str) -> pa.Table:
     """`rows`: by group."""
     made = [
-        {"cluster": cluster, "group": group, **row} for group, of_group in rows.items() for row in of_group
+        {**row, "cluster": cluster, "group": group} for group, of_group in rows.items() for row in of_group
     ]
     return pa.Table.from_pylist(made, STORED["recent_generation"].schema)
 
 
 def of_tail(carried: Iterable[Row], tail: Tail, topic_names: Mapping[bytes, str]) -> list[Row] | None:
-    """The rows of a group whose last records are in its tail. None: what is carried ends before the tail."""
+    """The rows of one group, by the end of its history.
+
+    `carried`: its rows as the last round left them. None: they end before the tail begins.
+    """
     records = [{**row, "at": row["written"]} for row in tail.records]
     if tail.before is NOTHING:
         return _recent(_observed(records, topic_names))

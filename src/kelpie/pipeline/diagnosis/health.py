@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from kelpie.pipeline.diagnosis.kept_snapshots import newest_committed
 from kelpie.pipeline.diagnosis.recent import positions
-from kelpie.pipeline.ordering import ends, keys, numbers
+from kelpie.pipeline.ordering import ends, keys, numbers, rows_by_group
 
 _POSITION = ["group", "topic", "partition"]
 _RANK = ("notice", "warning", "critical")
@@ -37,7 +37,7 @@ def health(
     committed, last_commit = _committed(commits)
     behind, ages = _behind(lag)
     epochs = _epochs(generations)
-    counts = _counts(rebalances)
+    counts = rows_by_group(rebalances)
     codes: dict[str, set[str]] = {}
     worst: dict[str, int] = {}
     for finding in findings:
@@ -120,10 +120,3 @@ def _epochs(generations: pa.Table) -> dict[str, tuple[int, int | None]]:
     last = generations.take(pa.array(order[ends(group[order])]))
     columns = (last[name].to_pylist() for name in ("group", "generation", "members"))
     return {group: (generation, members) for group, generation, members in zip(*columns, strict=True)}
-
-
-def _counts(rows: pa.Table) -> dict[str, int]:
-    """How many rows each group has."""
-    counted = rows["group"].value_counts()
-    values, counts = counted.field("values"), counted.field("counts")
-    return dict(zip(values.to_pylist(), counts.to_pylist(), strict=True))

@@ -31,7 +31,7 @@ from kelpie.observations.offsets_topic import add_row
 from kelpie.observations.positions import NO_OFFSET
 from kelpie.pipeline.diagnosis.commit_runs import commit_runs, with_expiry
 from kelpie.pipeline.diagnosis.findings import finding_row, open_row
-from kelpie.pipeline.ordering import is_of
+from kelpie.pipeline.ordering import by_group, is_of
 from kelpie.pipeline.sources.logs.intake import event_of
 from kelpie.pipeline.sources.snapshots.outputs import observed
 from kelpie.pipeline.spark.tasks import run_tasks
@@ -78,14 +78,7 @@ class GroupRows:
     def by_group(self) -> Iterator[dict[str, list[Row]]]:
         """Rows by group, of each table but that of commits."""
         for table in (self.generations, self.events, self.snapshots):
-            yield _by_group(table)
-
-
-def _by_group(table: pa.Table) -> dict[str, list[Row]]:
-    rows: dict[str, list[Row]] = {}
-    for row in table.to_pylist():
-        rows.setdefault(row["group"], []).append(row)
-    return rows
+            yield by_group(table)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +136,7 @@ def _task(context: "SparkContext", shared: Shared, size: int) -> Callable[[Any],
 
 def _judge_all(shared: Shared, groups: Sequence[str], rows: GroupRows) -> tuple[list[Row], ...]:
     single = is_of(with_expiry(rows.commits))
-    commits, runs = _by_group(rows.commits.filter(single)), commit_runs(rows.commits.filter(~single))
+    commits, runs = by_group(rows.commits.filter(single)), commit_runs(rows.commits.filter(~single))
     generations, events, snapshots = rows.by_group()
     glances: dict[Instant, Glances] = {}
     found: list[Row] = []

@@ -33,14 +33,14 @@ from kelpie.pipeline.diagnosis.health import health, shown
 from kelpie.pipeline.diagnosis.judging import GroupRows, Judged, Shared, judge
 from kelpie.pipeline.diagnosis.recent import judged_commits
 from kelpie.pipeline.group_history import has_zookeeper_groups
-from kelpie.pipeline.ordering import is_of
+from kelpie.pipeline.ordering import by_group, is_of
 from kelpie.pipeline.rounds import diagnosis_state as state
 from kelpie.pipeline.rounds.diagnosis_state import with_cluster
 from kelpie.pipeline.rounds.differences import among
 from kelpie.pipeline.rounds.following import Input, Round, is_up_to_date
-from kelpie.pipeline.rounds.group_changes import standing, tails_of
+from kelpie.pipeline.rounds.group_changes import tails_of
 from kelpie.pipeline.rounds.group_rounds import GroupRounds
-from kelpie.pipeline.rounds.seen import Seen, begins_earlier, late_groups
+from kelpie.pipeline.rounds.seen import Seen, begins_earlier, late_groups, standing
 from kelpie.pipeline.sources.snapshots.chosen import chosen_rows
 from kelpie.pipeline.spark.arrow_frames import frame_of_arrow
 from kelpie.pipeline.standing import once as once_here
@@ -315,7 +315,7 @@ def _more_generations(
     if not places.num_rows:
         return
     groups = set(places["group"].to_pylist())
-    first = state.since(before.records_from, places, "written")
+    first = state.since(before.records_from, standing(seen, places), "written")
     material.position = replace(material.position, records_from=first, seen=seen)
     material.changed = state.union(material.changed, groups)
     made = _by_tails(tables, inputs, material, known, groups - late_groups(places, before.seen.ends))
@@ -336,11 +336,7 @@ def _by_tails(
     """By group, as far as the round of groups has left the ends of their histories."""
     if not groups or not is_up_to_date(tables, GroupRounds(), RECORDS, inputs[RECORDS].now.version):
         return {}
-    carried: dict[str, list[Any]] = {}
-    for row in material.generations.filter(is_of(groups)).to_pylist():
-        carried.setdefault(row["group"], []).append(
-            {name: row[name] for name in ("place", "kind", "at", "body")}
-        )
+    carried = by_group(material.generations.filter(is_of(groups)))
     tails = tails_of(tables, groups)
     found = {
         group: of_tail(carried.get(group, ()), tails[group], known.topic_ids)

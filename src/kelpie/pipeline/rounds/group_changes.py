@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kelpie.pipeline.ordering import is_of
+from kelpie.pipeline.ordering import by_group, is_of, rows_by_group
 from kelpie.pipeline.plain_groups import GroupRows, Row, Tail, group_rows
 from kelpie.pipeline.rounds.differences import (
     MOST_CONDITIONS,
@@ -29,7 +29,7 @@ from kelpie.pipeline.rounds.group_tails import (
     news_of,
     trimmed,
 )
-from kelpie.pipeline.rounds.seen import Seen
+from kelpie.pipeline.rounds.seen import Seen, standing
 from kelpie.pipeline.standing import once
 from kelpie.pipeline.storage.frames import ClusterTables, stored_names
 from kelpie.pipeline.storage.parquet import NewFile
@@ -76,25 +76,6 @@ def with_assignor(rows: pa.Table) -> pa.Table:
     return rows.drop_columns("details").append_column(ASSIGNOR, assignor.cast(pa.string()))
 
 
-def standing(seen: Seen, records: pa.Table) -> pa.Table:
-    """Without records of an older leader at offsets where a newer one has written."""
-    names = ["offsets_partition", "log_epoch"]
-    known = records.select(names).group_by(names).aggregate([]).to_pylist()
-    ended = {
-        (row["offsets_partition"], row["log_epoch"]): seen.ended(row["offsets_partition"], row["log_epoch"])
-        for row in known
-        if row["log_epoch"] is not None
-    }
-    if all(end is None for end in ended.values()):
-        return records
-    columns = (records[name].to_pylist() for name in (*names, "log_offset"))
-    stands = [
-        (end := ended.get((partition, epoch))) is None or offset < end
-        for partition, epoch, offset in zip(*columns, strict=True)
-    ]
-    return records.filter(pa.array(stands, pa.bool_()))
-
-
 class News(NamedTuple):
     """What is new of some groups, and what was read before."""
 
@@ -121,7 +102,7 @@ class GroupChanges:
         self.is_too_large = False
         self._names = topic_names(tables, tables.files_now(TOPIC_IDS))
         groups = news.groups
-        self._records, self._events = _by_group(standing(news.seen, news.records)), _by_group(news.events)
+        self._records, self._events = by_group(standing(news.seen, news.records)), by_group(news.events)
         known = tails_of(tables, groups)
         if sum(len(tail.records) for tail in known.values()) > _MOST_READ:
             self.is_too_large = True
@@ -163,8 +144,8 @@ class GroupChanges:
         if not groups:
             return {}
         rows = self._tables.columns_of(RECORDS, self._files[RECORDS], RECORD, is_of(groups))
-        records = _by_group(standing(self._news.seen, rows))
-        events = _by_group(lines(self._tables, self._files[EVENTS], groups))
+        records = by_group(standing(self._news.seen, rows))
+        events = by_group(lines(self._tables, self._files[EVENTS], groups))
         found = {
             group: Tail(news_of(Tail(), records.get(group, ()), {}) or (), events.get(group, ()))
             for group in groups
@@ -235,13 +216,6 @@ class GroupChanges:
             self.gone[name] = where
 
 
-def _by_group(rows: pa.Table) -> dict[str, list[Row]]:
-    found: dict[str, list[Row]] = {}
-    for row in rows.to_pylist():
-        found.setdefault(row["group"], []).append(row)
-    return found
-
-
 # What is carried.
 
 
@@ -259,7 +233,7 @@ def tails_of(tables: ClusterTables, groups: Collection[str]) -> dict[str, Tail]:
     """As the last round has left them."""
 
     def carried(name: str) -> dict[str, list[Row]]:
-        return _by_group(tables.columns_of(name, tables.files_now(name), stored_names(name), is_of(groups)))
+        return by_group(tables.columns_of(name, tables.files_now(name), stored_names(name), is_of(groups)))
 
     records, events, heads = map(carried, TAILS)
     found = {}
@@ -274,16 +248,15 @@ def all_tails(
     tables: ClusterTables, files: Mapping[str, Sequence[Place]], seen: Seen, ids: Sequence[NewFile]
 ) -> dict[str, Sequence[NewFile]]:
     """New files of what is carried, made of all records and lines. `ids`: new files of copied_topic_id."""
-    counted = tables.columns_of(RECORDS, files[RECORDS], ["group"])["group"].value_counts()
-    counts = dict(zip(counted.field("values").to_pylist(), counted.field("counts").to_pylist(), strict=True))
+    counts = rows_by_group(tables.columns_of(RECORDS, files[RECORDS], ["group"]))
     folder = tables.lake.path(STORED[TOPIC_IDS])
     names = topic_names(tables, [folder / file.path for file in ids])
-    events = _by_group(lines(tables, files[EVENTS]))
+    events = by_group(lines(tables, files[EVENTS]))
     made: dict[str, list[NewFile]] = {name: [] for name in TAILS}
     for groups in _in_parts(counts):
         where = None if len(groups) == len(counts) else is_of(groups)
         rows = once(standing(seen, tables.columns_of(RECORDS, files[RECORDS], RECORD, where)))
-        records = _by_group(rows)
+        records = by_group(rows)
         tails = {
             group: trimmed(Tail(in_order(records[group]), events.pop(group, ())), names) for group in groups
         }

@@ -28,10 +28,10 @@ from kelpie.pipeline.plain_groups import (
     Row,
     Tail,
     generation_rows,
-    group_rows,
     lines_of,
     lives,
     place_of,
+    rows_of,
 )
 from kelpie.pipeline.transforms.departures import GONE_KINDS, PAUSED, RIGHT_BEFORE_MS
 from kelpie.pipeline.transforms.generations import CLASSIC_TYPE
@@ -99,31 +99,31 @@ def grown(
     """With new records and lines. None: one of them belongs before the tail."""
     before = tail.before
     whole = tail._replace(records=in_order([*tail.records, *records]), events=[*tail.events, *events])
-    old = group_rows(tail.records, tail.events, topic_names, before)
+    were = generation_rows(tail.records, topic_names, before)
+    known = generation_rows(whole.records, topic_names, before)
+    old = rows_of(were, tail.events, before)
     asked_for: dict[str, int] = {}
     if before is not NOTHING:
-        known = generation_rows(whole.records, topic_names, before)
         first = tail.records[0]["log_offset"]
         if place_of(known[0]) != before.place or known[0]["log_offset"] != first:
             return None
         present = {name for row in known for name in row["member_ids"]}
         if any(_is_old(line, known, before) for line in events) or not before.lives.keys() <= present:
             return None
-        if _moves(tail, known, topic_names):
+        if _moves(tail, were, known):
             return None
         rows = Counter(row["member_id"] for row in old.memberships)
         came = {name for row in known[1:] for name in row["member_ids"] if name not in rows}
         asked_for = {name: rows[name] for name in came | _departed(tail.events, events)}
-    return Grown(whole, old, group_rows(whole.records, whole.events, topic_names, before), asked_for)
+    return Grown(whole, old, rows_of(known, whole.events, before), asked_for)
 
 
-def _moves(tail: Tail, generations: Sequence[Row], topic_names: Mapping[str, str]) -> bool:
+def _moves(tail: Tail, were: Sequence[Row], known: Sequence[Row]) -> bool:
     """Whether a line that was about something before the tail is about something else now.
 
     It was read before the record that removed the group: now it is about the group's next incarnation.
     """
-    were = generation_rows(tail.records, topic_names, tail.before)
-    places = zip(lines_of(were, tail.events), lines_of(generations, tail.events), strict=True)
+    places = zip(lines_of(were, tail.events), lines_of(known, tail.events), strict=True)
     return any(old["place"] <= tail.before.place and new["place"] != old["place"] for old, new in places)
 
 

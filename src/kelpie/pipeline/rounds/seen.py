@@ -60,6 +60,25 @@ def is_behind(places: pa.Table, ends: Mapping[int, int]) -> bool:
     return any(row["log_offset_min"] <= ends.get(row["offsets_partition"], -1) for row in first)
 
 
+def standing(seen: Seen, records: pa.Table) -> pa.Table:
+    """Without records of an older leader at offsets where a newer one has written."""
+    names = ["offsets_partition", "log_epoch"]
+    known = records.select(names).group_by(names).aggregate([]).to_pylist()
+    ended = {
+        (row["offsets_partition"], row["log_epoch"]): seen.ended(row["offsets_partition"], row["log_epoch"])
+        for row in known
+        if row["log_epoch"] is not None
+    }
+    if all(end is None for end in ended.values()):
+        return records
+    columns = (records[name].to_pylist() for name in (*names, "log_offset"))
+    stands = [
+        (end := ended.get((partition, epoch))) is None or offset < end
+        for partition, epoch, offset in zip(*columns, strict=True)
+    ]
+    return records.filter(pa.array(stands, pa.bool_()))
+
+
 def late_groups(places: pa.Table, ends: Mapping[int, int]) -> set[str]:
     """Groups with a row at a place that was read already. `places`: with the group of each."""
     columns = (places[name].to_pylist() for name in ("group", "offsets_partition", "log_offset"))
